@@ -1,0 +1,1 @@
+"""The two command lines, `metainfer` and `metainfer-opt`."""

@@ -1,0 +1,152 @@
+"""`metainfer-opt`: read `.mispec` or IR, run passes, print IR. Quiet unless something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metainfer.cli.boundary import DONE, Reproducer, guarded
+from metainfer.ir.diagnostics import Place, error
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+STDIN = "<stdin>"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `metainfer-opt` on `argv` (default: the process's); the exit code."""
+    arguments = _argument_parser().parse_args(argv)
+    run = _Run(arguments)
+    return guarded(run, sources=run.sources, reproducer=run.reproducer, traceback=True)
+
+
+def _argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="metainfer-opt",
+        description="Run passes on a .mispec file or on IR, and print the IR that results.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        help="FILE.mispec, FILE.mlir, or - for IR on standard input (default)",
+    )
+    parser.add_argument(
+        "-p",
+        "--passes",
+        default="",
+        metavar="PASSES",
+        help="the passes to run, in order: 'pass,pass{option=1 other=a,b}'",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="OUT", help="write here, not to stdout"
+    )
+    parser.add_argument("--list-passes", action="store_true", help="name every pass and exit")
+    parser.add_argument(
+        "--print-op-generic", action="store_true", help="print every op in generic form"
+    )
+    parser.add_argument("--print-debuginfo", action="store_true", help="print locations")
+    parser.add_argument("--ckb", type=Path, metavar="DIR", help="contracts to use (default: ours)")
+    return parser
+
+
+class _Run:
+    """One run of the tool; remembers what it read, for diagnostics and the reproducer."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.sources: dict[str, str] = {}
+        self.input: str | None = None
+
+    def __call__(self) -> int:
+        from metainfer.cli.pipeline import SOURCE, describe_passes, parse_passes
+        from metainfer.passes.pipelines import PASSES
+
+        if self.arguments.list_passes:
+            print(describe_passes(PASSES))
+            return DONE
+
+        from metainfer.passes.context import CompilerContext
+        from metainfer.passes.manager import run_passes
+
+        self.sources[SOURCE] = self.arguments.passes
+        passes = parse_passes(self.arguments.passes, PASSES)
+        ckb = self.arguments.ckb
+        if ckb is not None and not ckb.is_dir():
+            raise error(f"--ckb {ckb}: no such folder")
+        ctx = CompilerContext() if ckb is None else CompilerContext(ckb=ckb)
+        module = self._read(ctx)
+        run_passes(ctx, module, passes)
+        self._write(module)
+        return DONE
+
+    def _read(self, ctx: Context) -> ModuleOp:
+        name = self.arguments.file
+        self.input = text = read_text(name)
+        if Path(name).suffix == ".mispec":
+            from metainfer.spec.frontend import parse_mispec
+
+            return parse_mispec(text, name)
+
+        from metainfer.ir.text import parse_module
+
+        if name == "-":
+            self.sources[STDIN] = text
+        return parse_module(text, STDIN if name == "-" else name, ctx)
+
+    def _write(self, module: ModuleOp) -> None:
+        from metainfer.ir.text import print_module
+
+        text = print_module(
+            module,
+            generic=self.arguments.print_op_generic,
+            locations=self.arguments.print_debuginfo,
+        )
+        if self.arguments.output is None:
+            sys.stdout.write(text)
+            return
+
+        from metainfer.files import write_atomic
+
+        try:
+            write_atomic(self.arguments.output, text)
+        except OSError as problem:
+            raise error(f"cannot write {self.arguments.output}: {problem.strerror}") from problem
+
+    def reproducer(self) -> Reproducer | None:
+        """The input and the command that met the internal error, unless nothing was read yet."""
+        if self.input is None:
+            return None
+        command = ["metainfer-opt", "%s", "-p", self.arguments.passes]
+        if self.arguments.ckb:
+            command += ["--ckb", str(self.arguments.ckb)]
+        suffix = ".mispec" if Path(self.arguments.file).suffix == ".mispec" else ".mlir"
+        return Reproducer(suffix, self.input, shlex.join(command))
+
+
+def read_text(name: str) -> str:
+    """The text of `name`, `-` being standard input; a diagnostic if it cannot be read."""
+    if name != "-" and Path(name).suffix not in (".mispec", ".mlir"):
+        raise error(f"{name}: expected a .mispec or .mlir file, or - for IR on standard input")
+    try:
+        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as problem:
+        raise error(f"cannot read {name}: {problem.strerror}") from problem
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        column = problem.start - (raw.rfind(b"\n", 0, problem.start) + 1) + 1
+        place = Place(STDIN if name == "-" else name, line, column)
+        raise error("this byte is not UTF-8 text", place) from problem
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Values with error bounds, and the arithmetic that the bounds are about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int32]
+Bytes: TypeAlias = bytes | bytearray | memoryview | NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """Rounding of the implementation that a bound is for: round to nearest, gradual underflow.
+
+    Model: `fl(a op b) = (a op b)(1 + d) + e` with `|d| <= unit` and `|e| < tiny` (Higham, Accuracy
+    and Stability of Numerical Algorithms, 2nd ed., §2.2 and §3.1).
+    """
+
+    unit: float
+    """Unit roundoff."""
+    tiny: float
+    """Smallest normal number: covers what a result loses to underflow, flushed to zero or not."""
+
+    def gamma(self, roundings: Array | float) -> Array:
+        """Relative error of `roundings` successive ones: `n u / (1 - n u)` (Higham, lemma 3.1)."""
+        drift = np.asarray(roundings, np.float64) * self.unit
+        return over_rest(drift, drift)
+
+
+F32 = Numerics(unit=2.0**-24, tiny=2.0**-126)
+"""IEEE binary32: the storage and accumulation of every `f32` numeric path."""
+F64 = Numerics(unit=2.0**-53, tiny=2.0**-1022)
+"""IEEE binary64: the interpreter's own arithmetic."""
+
+
+def over_rest(x: Array, share: Array) -> Array:
+    """`x / (1 - share)`, infinite from a share of 1 on: an error relative to what it disturbs."""
+    rest = 1 - share
+    shape = np.broadcast_shapes(x.shape, share.shape)
+    return np.divide(x, rest, out=np.full(shape, np.inf), where=np.broadcast_to(rest > 0, shape))
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A value and, element by element, how far a correct implementation may be from it."""
+
+    value: Array
+    bound: Array
+
+    @staticmethod
+    def exact(value: Array) -> Bounded:
+        """A value that the implementation has bit for bit."""
+        return Bounded(value, np.zeros_like(value))
+
+
+def value_of(x: Array | Bounded) -> Array:
+    """The value without its bound."""
+    return x.value if isinstance(x, Bounded) else x
+
+
+def bound_of(x: Array | Bounded) -> Array:
+    """The bound of a value; a bare array is exact."""
+    return x.bound if isinstance(x, Bounded) else np.zeros_like(x)

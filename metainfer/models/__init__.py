@@ -1,0 +1,1 @@
+"""What the weights bring with them: GGUF files, their sources, tokenizers and chat templates."""

@@ -1,0 +1,65 @@
+"""What passes are given beside the module: the knowledge base, and services from above.
+
+A pass imports nothing of verification or code generation; `fill-kernels` receives its body
+providers and its gate through these protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from metainfer.ir.dialects import kernel
+from metainfer.ir.dialects.register import register_dialects
+from metainfer.knowledge.base import Knowledge
+from metainfer.resources import ckb_dir
+
+
+@dataclass(frozen=True)
+class Body:
+    """Text of a kernel in a target language, and who wrote it."""
+
+    lines: tuple[str, ...]
+    target: str
+    provider: str
+
+
+class BodyProvider(Protocol):
+    """Writes bodies: the knowledge base, a model, or the rules."""
+
+    def propose(self, func: kernel.FuncOp, module: ModuleOp) -> Body | None:
+        """A body for the kernel, or None where this provider has none."""
+
+
+class Gate(Protocol):
+    """Decides which bodies may run."""
+
+    def keys(self, module: ModuleOp) -> Mapping[str, str]:
+        """The key of every kernel of the module by name, computed from what it says."""
+
+    def admit(self, module: ModuleOp) -> Mapping[str, str]:
+        """Verify every kernel of the module; for each one that may not run, the reason."""
+
+
+@dataclass
+class CompilerContext(Context):
+    """xDSL's context with our dialects, plus what our passes need."""
+
+    ckb: Path = field(default_factory=ckb_dir)
+    providers: Sequence[BodyProvider] = ()
+    gate: Gate | None = None
+    download: bool = True
+
+    def __post_init__(self) -> None:
+        register_dialects(self)
+        self.knowledge = Knowledge(self.ckb)
+
+
+def knowledge_of(ctx: Context) -> Knowledge:
+    """The knowledge base a context was opened with; the shipped one for a plain xDSL context."""
+    return ctx.knowledge if isinstance(ctx, CompilerContext) else Knowledge(ckb_dir())

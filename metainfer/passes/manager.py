@@ -1,0 +1,44 @@
+"""Running passes: each one checks what it needs, and the module is verified after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from metainfer.ir.diagnostics import Diagnostic, DiagnosticError, Note
+from metainfer.ir.verify import verify_module
+
+Observer = Callable[[int, ModulePass, ModuleOp], None]
+"""Called after each pass with its number (from 1), itself and the module."""
+
+
+def run_passes(
+    ctx: Context,
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    observer: Observer | None = None,
+) -> None:
+    """Run `passes` in order on `module`, in place.
+
+    Raises DiagnosticError if the input or the result of a pass is not sound IR; in the second case
+    a note names the pass, since the fault is its own.
+    """
+    verify_module(module)
+    for number, one in enumerate(passes, 1):
+        one.apply(ctx, module)
+        try:
+            verify_module(module)
+        except DiagnosticError as problem:
+            raise DiagnosticError(*(_blame(d, one) for d in problem.diagnostics)) from problem
+        if observer is not None:
+            observer(number, one, module)
+
+
+def _blame(diagnostic: Diagnostic, one: ModulePass) -> Diagnostic:
+    note = Note(f"the module was sound before pass {one.name}")
+    return Diagnostic(
+        diagnostic.message, diagnostic.place, (*diagnostic.notes, note), diagnostic.help
+    )

@@ -1,0 +1,40 @@
+"""The table of passes and the one default pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+
+_PASSES = {
+    "resolve-model": ("resolve_model", "ResolveModel"),
+    "expand-model": ("expand_model", "ExpandModel"),
+    "plan": ("plan", "PlanPass"),
+    "apply-quantization": ("apply_quantization", "ApplyQuantization"),
+    "specialize-entries": ("specialize_entries", "SpecializeEntries"),
+    "fuse": ("fuse", "Fuse"),
+    "select-layouts": ("select_layouts", "SelectLayouts"),
+    "outline-kernels": ("outline_kernels", "OutlineKernels"),
+    "fill-kernels": ("fill_kernels", "FillKernels"),
+    "schedule": ("schedule", "Schedule"),
+    "plan-memory": ("plan_memory", "PlanMemory"),
+}
+
+DEFAULT = tuple(_PASSES)
+"""From a parsed spec to an engine program, in order."""
+
+
+def _loader(module: str, name: str) -> Callable[[], type[ModulePass]]:
+    def load() -> type[ModulePass]:
+        found = getattr(import_module(f"metainfer.passes.{module}"), name)
+        assert issubclass(found, ModulePass)
+        return found
+
+    return load
+
+
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    name: _loader(*where) for name, where in _PASSES.items()
+}
+"""Pass name → function that imports it."""

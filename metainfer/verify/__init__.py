@@ -1,0 +1,1 @@
+"""Decides whether a body may be linked: runs it beside the reference, trusts nothing it says."""

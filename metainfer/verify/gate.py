@@ -1,0 +1,155 @@
+"""The kernel gate: a body is linked only if this says `verified`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from metainfer.ir.diagnostics import DiagnosticError
+from metainfer.ir.dialects import kernel
+from metainfer.verify.binding import bind
+from metainfer.verify.cases import Case, Facts, plan_cases
+from metainfer.verify.driver import Child
+from metainfer.verify.evidence import EvidenceStore
+from metainfer.verify.execution import execute
+from metainfer.verify.faults import InfraError, KernelFault
+from metainfer.verify.inputs import InputMaker, Inputs
+from metainfer.verify.reference import compare_case
+from metainfer.verify.verdict import Failure, Verdict
+
+Report = Callable[[str], None]
+
+
+class KernelGate:
+    """Verifies kernels against the interpreter, or reuses earlier evidence.
+
+    `timeout` is the wall time of one run of a candidate in seconds; `workers` kernels are
+    verified at once. `report` is told why an entry of `evidence` is ignored.
+    """
+
+    def __init__(
+        self,
+        evidence: EvidenceStore,
+        *,
+        timeout: float = 30.0,
+        workers: int = 2,
+        report: Report | None = None,
+    ) -> None:
+        self._evidence = evidence
+        self._timeout, self._workers, self._report = timeout, workers, report
+
+    def verify(
+        self,
+        kernels: Sequence[kernel.FuncOp],
+        module: ModuleOp,
+        library: Path,
+        keys: Mapping[str, str],
+    ) -> dict[str, Verdict]:
+        """A verdict per kernel name.
+
+        `library` is a shared object of the very object that the engine links; `module` defines
+        the formats, layouts, paths and states that the kernels mention. A kernel whose key has
+        valid evidence is not run.
+        """
+        verdicts: dict[str, Verdict] = {}
+        pending: list[kernel.FuncOp] = []
+        for func in kernels:
+            name = func.sym_name.data
+            if known := self._known(name, keys[name]):
+                verdicts[name] = known
+            else:
+                pending.append(func)
+        jobs = [_Job(f, module, library, keys[f.sym_name.data], self._timeout) for f in pending]
+        pool = ThreadPoolExecutor(self._workers)
+        try:
+            for job, verdict in zip(jobs, pool.map(_Job.verdict, jobs), strict=True):
+                verdicts[job.name] = verdict
+                self._evidence.record(job.key, verdict)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return {f.sym_name.data: verdicts[f.sym_name.data] for f in kernels}
+
+    def _known(self, name: str, key: str) -> Verdict | None:
+        found = self._evidence.lookup(key)
+        if found.ignored and self._report:
+            self._report(f"{name}: {found.ignored}; verifying again")
+        return found.verdict
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One kernel to verify."""
+
+    func: kernel.FuncOp
+    module: ModuleOp
+    library: Path
+    key: str
+    timeout: float
+
+    @property
+    def name(self) -> str:
+        return self.func.sym_name.data
+
+    def verdict(self) -> Verdict:
+        """Run all cases; the first fault ends it."""
+        trial = _Trial(self)
+        try:
+            cases = plan_cases(Facts.of(self.func, self.module))
+            with Child(self.library, self.name, self.timeout) as child:
+                for case in cases:
+                    trial.run(child, case)
+        except KernelFault as fault:
+            failure = trial.failure(fault)
+            return Verdict("rejected", fault.stage, trial.worst, trial.done, failure)
+        except (InfraError, DiagnosticError, OSError, MemoryError) as problem:
+            failure = trial.failure(KernelFault("setup", str(problem) or type(problem).__name__))
+            return Verdict("infra_error", "setup", trial.worst, trial.done, failure)
+        if trial.marginal is not None:
+            return Verdict("marginal", "bound", trial.worst, trial.done, trial.marginal)
+        return Verdict("verified", "complete", trial.worst, trial.done, None)
+
+
+class _Trial:
+    """The cases of one kernel so far."""
+
+    def __init__(self, job: _Job) -> None:
+        self.job = job
+        self.maker = InputMaker(job.func, job.module, job.key)
+        self.worst, self.done = 0.0, 0
+        self.marginal: Failure | None = None
+        self._case: Case | None = None
+        self._inputs: Inputs | None = None
+
+    def run(self, child: Child, case: Case) -> None:
+        """One case; raises `KernelFault` when the kernel fails it."""
+        func, module = self.job.func, self.job.module
+        self._case, self._inputs = case, None
+        self._inputs = inputs = self.maker.make(case)
+        written = execute(child, bind(func, module, case, inputs), full=case.full)
+        ratio = compare_case(func, module, case, inputs, written, self.job.key)
+        if ratio > max(1.0, self.worst):
+            detail = f"error is {ratio:.3g} times its bound; above 1 it takes more than this gate"
+            self.marginal = self.failure(KernelFault("bound", detail, ratio=ratio))
+        self.worst = max(self.worst, ratio)
+        self.done += 1
+
+    def failure(self, fault: KernelFault) -> Failure:
+        """The record of a fault in the case that ran last."""
+        case, inputs, index = self._case, self._inputs, fault.index
+        shape = {} if case is None else {**case.dims, "start": case.start}
+        row = index[0] if index is not None and len(index) == 2 else None
+        return Failure(
+            stage=fault.stage,
+            kernel=self.job.name,
+            shape=shape,
+            family="" if inputs is None else inputs.describe(row),
+            first_bad_index=index,
+            got=fault.got,
+            want=fault.want,
+            ratio=fault.ratio,
+            detail=str(fault),
+        )

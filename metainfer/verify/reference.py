@@ -1,0 +1,132 @@
+"""The interpreter's answer to a case, and the comparison with what a candidate wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import ModuleOp
+
+from metainfer.codegen.c.abi import signature
+from metainfer.interp.kernel import Input, evaluate
+from metainfer.interp.matrix import QuantMatrix
+from metainfer.interp.numerics import Bounded
+from metainfer.interp.state import Slots
+from metainfer.ir.dialects import kernel
+from metainfer.verify.binding import keys_of, output_shape, slab_shape, values_of
+from metainfer.verify.cases import LARGE_WEIGHT, Case
+from metainfer.verify.compare import worst_ratio
+from metainfer.verify.inputs import Inputs, Slab, seeded
+from metainfer.verify.memory import Bytes
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int32]
+
+GROUPS = 64
+"""Row groups of a large weight that are compared per case; another choice in each."""
+GROUP = 16
+EXACT_LIMIT = 2.0**24
+"""Integers below it are floats, and so are their sums."""
+
+
+def compare_case(
+    func: kernel.FuncOp,
+    module: ModuleOp,
+    case: Case,
+    inputs: Inputs,
+    written: Mapping[str, Bytes],
+    key: str,
+) -> float:
+    """Worst error over bound of all results of a case; raises `KernelFault` where it is too far."""
+    rows = _sampled_rows(inputs, case, key)
+    results = evaluate(func, module, _given(func, inputs), None if rows is None else rows.tolist())
+    exact = case.exact and _sums_are_exact(inputs)
+    worst = 0.0
+    for name, result in results.outputs.items():
+        if isinstance(result, Bounded):
+            shape = output_shape(func, name, case)
+            got = written[f"out:{name}"].view("<f4").reshape(shape)
+            value, bound = result.value, result.bound
+            if rows is not None:
+                columns = rows[rows < shape[-1]]
+                got, value, bound = got[:, columns], value[:, columns], bound[:, columns]
+            worst = max(worst, worst_ratio(name, got, value, bound, exact=exact))
+    if inputs.slabs:
+        worst = max(worst, _compare_states(func, module, inputs, results.outputs, written, exact))
+    return worst
+
+
+def _given(func: kernel.FuncOp, inputs: Inputs) -> dict[str, Input]:
+    given: dict[str, Input] = {}
+    for argument in func.arguments:
+        name = argument.data
+        if name in inputs.arrays:
+            given[name] = inputs.arrays[name]
+        elif name in inputs.weights:
+            weight = inputs.weights[name]
+            given[name] = QuantMatrix(weight.format, weight.raw, weight.rows, weight.cols)
+        elif name in inputs.slabs:
+            slab = inputs.slabs[name]
+            k, v = (x[: slab.owned].astype(np.float64) for x in (slab.k, slab.v))
+            given[name] = [Slots(k, v)]
+        else:
+            given[name] = inputs.batch
+    return given
+
+
+def _sampled_rows(inputs: Inputs, case: Case, key: str) -> Rows | None:
+    """Rows of large weights to compare, first and last group among them; None for all."""
+    if sum(w.rows * w.cols for w in inputs.weights.values()) < LARGE_WEIGHT:
+        return None
+    most = max(w.rows for w in inputs.weights.values())
+    groups = -(-most // GROUP)
+    chosen = seeded(key, case.number, "rows").choice(groups, min(GROUPS, groups), replace=False)
+    chosen[0], chosen[-1] = 0, groups - 1
+    numbers = (np.unique(chosen)[:, None] * GROUP + np.arange(GROUP)).reshape(-1)
+    return numbers[numbers < most].astype(np.int32)
+
+
+def _sums_are_exact(inputs: Inputs) -> bool:
+    """Whether no sum of a product with small integers can leave the range of exact floats."""
+    for weight in inputs.weights.values():
+        matrix = QuantMatrix(weight.format, weight.raw, weight.rows, weight.cols)
+        terms = matrix.terms(slice(0, min(weight.rows, 256)))
+        if float(terms.max()) * weight.cols * 2.0 >= EXACT_LIMIT or np.any(terms % 1.0):
+            return False
+    return True
+
+
+def _compare_states(
+    func: kernel.FuncOp,
+    module: ModuleOp,
+    inputs: Inputs,
+    outputs: Mapping[str, Bounded | list[Slots]],
+    written: Mapping[str, Bytes],
+    exact: bool,
+) -> float:
+    """Whole slabs: written positions against the reference, all others against what they held."""
+    states = [s for s in outputs.values() if isinstance(s, list)]
+    sources = {a.source for a in signature(func, module) if a.writable and a.role == "state_k"}
+    worst = 0.0
+    for name, (slots,) in zip(sorted(sources), states, strict=True):
+        slab = inputs.slabs[name]
+        before = slab.variant(0)
+        for role, old, value, bound in (
+            ("state_k", before[0], slots.k, slots.k_bound),
+            ("state_v", before[1], slots.v, slots.v_bound),
+        ):
+            got = _slab(written[f"{role}:{name}"], role, slab)
+            want, allowed = old.astype(np.float64), np.zeros(old.shape)
+            want[: len(value)] = value
+            if bound is not None:
+                allowed[: len(bound)] = bound
+            worst = max(worst, worst_ratio(f"{name}.{role[-1]}", got, want, allowed, exact=exact))
+    return worst
+
+
+def _slab(raw: Bytes, role: str, slab: Slab) -> Array:
+    like = slab.k if role == "state_k" else slab.v
+    stored = raw.view(like.dtype).reshape(slab_shape(role, like))
+    return keys_of(stored) if role == "state_k" else values_of(stored)

@@ -1,0 +1,1 @@
+"""Recordings of what independent programs say about the same model file."""

@@ -1,0 +1,97 @@
+"""llama.cpp as an oracle: tokens, and logits in float32 arithmetic, through its C interface."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import llama_cpp as api
+import numpy as np
+from numpy.typing import NDArray
+
+CONTEXT = 512
+F32 = 0  # GGML_TYPE_F32
+FLASH_ATTENTION_OFF = 0  # LLAMA_FLASH_ATTN_TYPE_DISABLED
+
+
+def _drop(_level: int, _text: bytes, _data: ctypes.c_void_p) -> None:
+    """Drop a log line of llama.cpp."""
+
+
+# llama.cpp keeps the pointer, so the callback lives as long as this module.
+_QUIET = api.llama_log_callback(_drop)
+
+
+class Llama:
+    """One model file with one sequence. `vocab_only` loads the tokenizer and no weights."""
+
+    def __init__(self, path: Path, *, threads: int = 2, vocab_only: bool = False) -> None:
+        api.llama_log_set(_QUIET, ctypes.c_void_p(0))
+        api.llama_backend_init()
+        wanted = api.llama_model_default_params()
+        wanted.vocab_only = vocab_only
+        self._model = api.llama_model_load_from_file(str(path).encode(), wanted)
+        if not self._model:
+            raise RuntimeError(f"llama.cpp cannot load {path}")
+        self._vocab = api.llama_model_get_vocab(self._model)
+        self.vocab_size: int = api.llama_vocab_n_tokens(self._vocab)
+        self._context = None if vocab_only else self._new_context(threads)
+
+    def _new_context(self, threads: int) -> Any:
+        """A context whose KV cache is float32 and whose attention is not the fused kind."""
+        wanted = api.llama_context_default_params()
+        wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = CONTEXT
+        wanted.n_threads = wanted.n_threads_batch = threads
+        wanted.type_k = wanted.type_v = F32
+        wanted.flash_attn_type = FLASH_ATTENTION_OFF
+        context = api.llama_init_from_model(self._model, wanted)
+        if not context:
+            raise RuntimeError("llama.cpp cannot make a context")
+        return context
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Token ids of `text`; nothing is added, markers are text unless `special`."""
+        raw = text.encode()
+        room = len(raw) + 8
+        ids = (api.llama_token * room)()
+        count = api.llama_tokenize(self._vocab, raw, len(raw), ids, room, False, special)
+        if count < 0:
+            raise RuntimeError(f"llama.cpp needs {-count} tokens where {room} were expected")
+        return list(ids[:count])
+
+    def reset(self) -> None:
+        """Forget everything fed so far."""
+        api.llama_memory_clear(api.llama_get_memory(self._context), True)
+
+    def feed(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """Append `ids` to the sequence; the logits, (vocab,), after the last of them."""
+        tokens = (api.llama_token * len(ids))(*ids)
+        if code := api.llama_decode(self._context, api.llama_batch_get_one(tokens, len(ids))):
+            raise RuntimeError(f"llama_decode returned {code}")
+        last = api.llama_get_logits_ith(self._context, -1)
+        return np.ctypeslib.as_array(last, (self.vocab_size,)).copy()
+
+
+def versions() -> dict[str, str]:
+    """The programs behind a recording, with the CPU features that llama.cpp was built to use."""
+    names = ("llama-cpp-python", "gguf", "numpy")
+    found = {name: version(name) for name in names}
+    return {**found, "system": api.llama_print_system_info().decode().strip()}
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file."""
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def write_json(path: Path, head: dict[str, Any], rows_key: str, rows: Sequence[Any]) -> None:
+    """Write `head` one key a line and `rows` one row a line, so that a change reads as a diff."""
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    body = ",\n".join(f"  {json.dumps(row, ensure_ascii=True)}" for row in rows)
+    path.write_text("\n".join(["{", *lines, f" {json.dumps(rows_key)}: [", body, " ]", "}", ""]))

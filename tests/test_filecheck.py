@@ -1,0 +1,14 @@
+"""Runs every filecheck test through lit."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "filecheck"
+
+
+def test_filecheck() -> None:
+    # lit itself fails when it discovers no test.
+    command = [sys.executable, "-c", "from lit.main import main; main()", "-v", str(FOLDER)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
