@@ -17,8 +17,11 @@ from metainfer.ir.diagnostics import Note, error
 from metainfer.ir.dialects import kernel
 from metainfer.ir.symbols import all_of
 from metainfer.ir.text import place_of
-from metainfer.passes.base import MetaPass
+from metainfer.knowledge.base import Knowledge
+from metainfer.knowledge.isa import hardware, host_isa
+from metainfer.passes.base import Choice, MetaPass
 from metainfer.passes.context import Body, CompilerContext, Gate
+from metainfer.passes.pins import pinned
 
 
 class FillKernels(MetaPass):
@@ -27,6 +30,11 @@ class FillKernels(MetaPass):
     name = "fill-kernels"
     summary: ClassVar[str] = "give every kernel a body that verifies, and its key"
     requires: ClassVar[str] = "outline-kernels"
+
+    @classmethod
+    def choices(cls, module: ModuleOp, knowledge: Knowledge) -> list[Choice]:
+        known = tuple(hardware(knowledge).isa)
+        return [pinned(module, "model", "isa", known, host_isa(knowledge), "rule: this machine")]
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = all_of(op, kernel.FuncOp)

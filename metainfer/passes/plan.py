@@ -24,12 +24,13 @@ from metainfer.passes.context import knowledge_of
 def deciders() -> list[type[MetaPass]]:
     """The passes that offer choices, in pipeline order."""
     from metainfer.passes.apply_quantization import ApplyQuantization
+    from metainfer.passes.fill_kernels import FillKernels
     from metainfer.passes.fuse import Fuse
     from metainfer.passes.schedule import Schedule
     from metainfer.passes.select_layouts import SelectLayouts
     from metainfer.passes.specialize_entries import SpecializeEntries
 
-    return [ApplyQuantization, SpecializeEntries, Fuse, SelectLayouts, Schedule]
+    return [ApplyQuantization, SpecializeEntries, Fuse, SelectLayouts, FillKernels, Schedule]
 
 
 def all_choices(module: ModuleOp, knowledge: Knowledge) -> list[Choice]:

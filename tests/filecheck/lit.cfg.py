@@ -1,4 +1,4 @@
-"""lit's configuration: `lit tests/filecheck` or tests/test_filecheck.py; no activated venv needed."""
+"""lit's configuration; tests/test_filecheck.py runs it. No activated environment is needed."""
 
 import os
 import sys

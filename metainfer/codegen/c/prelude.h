@@ -1,3 +1,6 @@
+#ifndef MI_LANES_H
+#define MI_LANES_H
+
 /* Vectors of MI_V floats: 16 lanes (output rows, columns or positions) are MI_N of them. */
 #include <stddef.h>
 #include <stdint.h>
@@ -149,3 +152,5 @@ static inline float mi_top(const vf x[MI_N])
         lane[0] = lane[i] > lane[0] ? lane[i] : lane[0];
     return lane[0];
 }
+
+#endif

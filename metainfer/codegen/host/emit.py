@@ -26,7 +26,7 @@ WEIGHTS_HEADER_BYTES = 4096
 _PACKAGE_FILES = (
     "__init__.py",
     "__main__.py",
-    "engine.py",
+    "binding.py",
     "pool.c",
     "runtime.c",
     "runtime.h",

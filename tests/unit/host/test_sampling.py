@@ -70,8 +70,8 @@ def draw(ids: list[int], w: list[float], u: float) -> int:
 
 def one(build: Build, engine: Any, **how: Any) -> int:
     """The token that the engine samples at POSITION when the logits are the weights."""
-    engine.evaluate([5, *[9] * (POSITION - 1)])
-    return int(next(engine.stream([5, *[9] * (POSITION - 1)], 1, build.package.Sampling(**how))))
+    prompt, sampling = [5, *[9] * (POSITION - 1)], build.package.Sampling(**how)
+    return int(next(engine.stream(prompt, 1, sampling, ignore_end=True)))
 
 
 @st.composite

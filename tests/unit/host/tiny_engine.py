@@ -135,7 +135,7 @@ def expected_greedy(prompt: Sequence[int], n: int) -> list[int]:
 
 
 def write_check(root: Path, name: str, cases: list[dict[str, list[int]]]) -> None:
-    names = ["weights.bin", f"{name}/engine.so", f"{name}/model.c", f"{name}/engine.py"]
+    names = ["weights.bin", f"{name}/engine.so", f"{name}/model.c", f"{name}/binding.py"]
     digests = {n: hashlib.sha256((root / n).read_bytes()).hexdigest() for n in names}
     (root / "manifest.json").write_text(json.dumps({"files": digests}))
     (root / "check.json").write_text(json.dumps({"cases": cases}))

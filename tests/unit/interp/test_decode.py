@@ -89,7 +89,10 @@ def test_integer_op(parse: Parse, name: str, width: int) -> None:
     format_ = one_field_format(parse, f"vector<4xi{width}>", width // 2, body)
     stored = np.random.default_rng(1).integers(0, 2**width, (9, 4)).astype(f"<u{width // 8}")
     expected = [
-        [INTEGER_OPS[name](int(x), c % 2**width, width) % 2**width for x, c in zip(row, constants)]
+        [
+            INTEGER_OPS[name](int(x), c % 2**width, width) % 2**width
+            for x, c in zip(row, constants, strict=True)
+        ]
         for row in stored
     ]
     assert decode_blocks(format_, stored.tobytes(), 9).tolist() == expected
@@ -150,8 +153,7 @@ def test_roundings(parse: Parse, name: str, expected: Roundings) -> None:
         (
             "vector<4xi8>",
             4,
-            "%c = arith.constant dense<8> : vector<4xi8>\n"
-            "%y = arith.shrui %x, %c : vector<4xi8>",
+            "%c = arith.constant dense<8> : vector<4xi8>\n%y = arith.shrui %x, %c : vector<4xi8>",
             "width",
         ),
         ("vector<4xi8>", 4, "%y = arith.divui %x, %x : vector<4xi8>", "arith.divui"),

@@ -7,12 +7,18 @@
 #define MI_NAME "tiny"
 #define MI_BUILD_ID "b0"
 #define MI_WEIGHTS_ID "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#ifndef MI_VOCAB
 #define MI_VOCAB 277
+#endif
+#ifndef MI_CONTEXT
 #define MI_CONTEXT 61
+#endif
 #define MI_CHUNK 7
 #define MI_SEQS 1
 #define MI_MAX_THREADS 7
+#ifndef MI_WEIGHTS_BYTES
 #define MI_WEIGHTS_BYTES 1200
+#endif
 #define MI_STATE_BYTES (MI_CONTEXT * 16)
 #define MI_ARENA_BYTES (64 + MI_VOCAB * 4)
 #define MI_LOGITS_OFFSET 64

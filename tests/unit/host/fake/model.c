@@ -39,7 +39,8 @@ static float logit(const struct mi_model *model, int32_t last, int32_t id)
     if (kind == 3 || kind == 4 || kind == 6) {
         if (kind == 6 && last >= 20 && id == 30)
             return NAN;
-        return id == state[last + 1 - state[1].id].id ? 9.0f : 0.0f;
+        int32_t from = last + 1 - state[1].id;
+        return from >= 0 && id == state[from].id ? 9.0f : 0.0f;
     }
     return (float)(mix(state[last].hash + (uint64_t)id) >> 54) / 64.0f; /* 1,024 values: ties */
 }

@@ -1,0 +1,337 @@
+"""C text of an engine program: `engine.h`, `kernels.h`, `kernels.c` and `model.c`.
+
+Prints what the IR says and decides nothing. Names are the IR's; every offset is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr, UnitAttr
+from xdsl.ir import Attribute, Block
+
+from metainfer.codegen.c.abi import CArg, element_ctype, prototype, signature
+from metainfer.codegen.c.text import indent
+from metainfer.ir.dialects import engine, infer, kernel
+from metainfer.ir.symbols import all_of, lookup
+from metainfer.passes.sizes import key_bytes, weight_format
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Constants of `engine.h` that the program itself does not hold."""
+
+    build_id: str
+    weights_id: str
+    vocab: int
+    eos_ids: tuple[int, ...]
+    cpu_features: tuple[str, ...]
+
+
+def prelude() -> str:
+    """`lanes.h`: vectors of 16 lanes for every instruction set."""
+    return (files(__package__) / "prelude.h").read_text(encoding="utf-8")
+
+
+def batch_header() -> str:
+    """`batch.h`: what a step computes, as kernels see it."""
+    return _guarded(
+        "MI_BATCH_H",
+        [
+            "#include <stdint.h>",
+            "",
+            "/* ids, pos, row and slot have one element per token, kv_len one per sequence. */",
+            "struct mi_batch {",
+            "    int32_t tokens, seqs;",
+            "    const int32_t *ids;     /* token ids */",
+            "    const int32_t *pos;     /* position of a token in its sequence */",
+            "    const int32_t *row;     /* sequence of a token */",
+            "    const int32_t *q_start; /* first token of each sequence, then the end */",
+            "    const int32_t *kv_len;  /* positions of a sequence that are valid after the step */",
+            "    const int32_t *slot;    /* state position that a token writes */",
+            "};",
+        ],
+    )
+
+
+def _guarded(name: str, lines: list[str]) -> str:
+    return "\n".join([f"#ifndef {name}", f"#define {name}", "", *lines, "", "#endif"]) + "\n"
+
+
+def kernels_header(module: ModuleOp) -> str:
+    """`kernels.h`: prototypes, each with what it computes."""
+    lines = ['#include "batch.h"', '#include "lanes.h"', ""]
+    for func in all_of(module, kernel.FuncOp):
+        lines += [f"/* {_meaning(func)} */", prototype(func, module) + ";", ""]
+    return _guarded("MI_KERNELS_H", lines[:-1])
+
+
+def _meaning(func: kernel.FuncOp) -> str:
+    ops = [op.name.removeprefix("infer.") for op in func.semantics.block.ops][:-1]
+    bounds = ", ".join(f"{n} {a} to {b}" for n, (a, b) in func.dims.as_dict().items())
+    return f"{', '.join(ops)}; {bounds}; shared by {func.parts.data}"
+
+
+def kernels_source(module: ModuleOp) -> str:
+    """`kernels.c`: every kernel with the body that the gate admitted."""
+    lines = ['#include "kernels.h"', "", "#include <math.h>", ""]
+    for func in all_of(module, kernel.FuncOp):
+        assert func.body is not None
+        lines += [prototype(func, module), "{"]
+        lines += indent(_unused(func, module))
+        lines += indent(line.data for line in func.body)
+        lines += ["}", ""]
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _unused(func: kernel.FuncOp, module: ModuleOp) -> list[str]:
+    """A cast to void for each parameter that the body does not mention."""
+    assert func.body is not None
+    words = set[str]()
+    for line in func.body:
+        words |= set("".join(c if c.isalnum() or c == "_" else " " for c in line.data).split())
+    return [f"(void){a.name};" for a in signature(func, module) if a.name not in words]
+
+
+def engine_header(program: engine.ProgramOp, facts: Facts) -> str:
+    """`engine.h`: the constants of this engine, and the model's side of the runtime."""
+    assert program.arena and program.weights and program.states
+    state = next(op for op in program.body.block.ops if isinstance(op, engine.StateOp))
+    ranges = [e.dims.as_dict() for e in _entries(program)]
+    chunk, seqs = (max(r[n][1] for r in ranges) for n in ("tokens", "seqs"))
+    check = " && ".join(f'__builtin_cpu_supports("{f}")' for f in facts.cpu_features) or "1"
+    values = [
+        ("NAME", f'"{program.sym_name.data}"', "spec: engine"),
+        ("BUILD_ID", f'"{facts.build_id}"', "hash of the program and its sources"),
+        ("WEIGHTS_ID", f'"{facts.weights_id}"', "hash of the model and its layouts"),
+        ("VOCAB", str(facts.vocab), "model"),
+        ("CONTEXT", str(state.context.value.data), "spec: workload context"),
+        ("CHUNK", str(chunk), "plan: most tokens of one step"),
+        ("SEQS", str(seqs), "spec: workload batch"),
+        ("MAX_THREADS", str(program.threads.value.data), "plan: threads"),
+        ("WEIGHTS_BYTES", f"{program.weights.value.data}UL", "plan: packed weights"),
+        ("STATE_BYTES", f"{program.states.value.data}UL", "plan: state of all layers"),
+        ("ARENA_BYTES", f"{program.arena.value.data}UL", "plan: buffers between kernels"),
+        ("LOGITS_OFFSET", str(_logits_offset(program)), "plan: logits in the arena"),
+        ("EOS_IDS", "{" + ", ".join(map(str, facts.eos_ids)) + "}", "model: end tokens"),
+        ("EOS_COUNT", str(len(facts.eos_ids)), "model: end tokens"),
+        ("CPU_FEATURES", f'"{" ".join(facts.cpu_features)}"', "plan: instruction set"),
+    ]
+    lines = ['#include "batch.h"', ""]
+    lines += [f"#define MI_{name} {value} /* {origin} */" for name, value, origin in values]
+    lines += [
+        f"#define MI_CPU_FEATURES_CHECK ({check})",
+        "",
+        "struct mi_pool;",
+        "",
+        "struct mi_model {",
+        "    const uint8_t *weights;",
+        "    uint8_t *state;",
+        "    uint8_t *arena;",
+        "    struct mi_pool *pool;",
+        "};",
+        "",
+        "/* One step; every part 0 .. parts - 1 calls it, and they meet at the barriers inside. */",
+        "void mi_forward(const struct mi_model *m, const struct mi_batch *b, int part, int parts);",
+        "void mi_barrier(struct mi_pool *pool);",
+    ]
+    return _guarded("MI_ENGINE_H", lines)
+
+
+def _entries(program: engine.ProgramOp) -> list[engine.EntryOp]:
+    found = [op for op in program.body.block.ops if isinstance(op, engine.EntryOp)]
+    return sorted(found, key=lambda e: e.dims.as_dict()["tokens"])
+
+
+def _logits_offset(program: engine.ProgramOp) -> int:
+    names = {e.logits.root_reference.data for e in _entries(program)}
+    offsets = {
+        b.offset.value.data
+        for b in program.body.block.ops
+        if isinstance(b, engine.BufferOp) and b.sym_name.data in names and b.offset is not None
+    }
+    assert len(offsets) == 1
+    return offsets.pop()
+
+
+def model_source(program: engine.ProgramOp, module: ModuleOp) -> str:
+    """`model.c`: where everything lies, the layers, the entries, and which entry a step takes."""
+    printer = _Model(program, module)
+    lines = [
+        '#include "engine.h"',
+        '#include "kernels.h"',
+        "",
+        "/* Packed weights: one stream per field of a format; `l` is the layer's place in them. */",
+        *printer.packs(),
+        "",
+        "/* State: keys, then values, of every layer. */",
+        *printer.states(),
+        "",
+        "/* Buffers between kernels; those that are never live together share their place. */",
+        *printer.buffers(),
+    ]
+    for op in program.body.block.ops:
+        if isinstance(op, engine.BlockOp):
+            lines += ["", *printer.layer(op)]
+    for entry in _entries(program):
+        lines += ["", *printer.entry(entry)]
+    return "\n".join([*lines, "", *printer.forward()]) + "\n"
+
+
+class _Model:
+    def __init__(self, program: engine.ProgramOp, module: ModuleOp) -> None:
+        self.module, self.ops = module, list(program.body.block.ops)
+        self.entries_ = _entries(program)
+        self.kinds: dict[str, object] = {}
+        for op in self.ops:
+            if isinstance(op, engine.PackOp | engine.StateOp | engine.BufferOp):
+                self.kinds[op.sym_name.data] = op
+
+    def packs(self) -> Iterator[str]:
+        for pack in self.ops:
+            if not isinstance(pack, engine.PackOp):
+                continue
+            name = pack.sym_name.data
+            for field, ctype in self._streams(name):
+                stream = pack.streams.data[field]
+                assert isinstance(stream, IntegerAttr)
+                at = pack.offset.value.data + stream.value.data
+                layer = f" + {pack.bytes.value.data}UL * l" if pack.layers else ""
+                head = f"W_{name}_{field}" + ("(l)" if pack.layers else "")
+                yield f"#define {head} ((const {ctype} *)(m->weights + {at}UL{layer}))"
+
+    def _streams(self, name: str) -> list[tuple[str, str]]:
+        """Field and C type of each stream of a weight."""
+        weight = lookup(self.module, name, infer.WeightOp)
+        if not isinstance(weight.type.encoding, SymbolRefAttr):
+            return [("w", "float")]
+        format_ = weight_format(weight.type, self.module)
+        types = format_.decode.block.args
+        return [(f.data, element_ctype(a.type)) for f, a in zip(format_.fields, types, strict=True)]
+
+    def states(self) -> Iterator[str]:
+        for slab in self.ops:
+            if not isinstance(slab, engine.StateOp):
+                continue
+            name = slab.sym_name.data
+            state = lookup(self.module, name, infer.StateOp)
+            base = f"m->state + {slab.offset.value.data}UL + {slab.bytes.value.data}UL * l"
+            ctype = element_ctype(state.k.element_type)
+            yield f"#define S_{name}_k(l) (({ctype} *)({base}))"
+            yield f"#define S_{name}_v(l) (({ctype} *)({base} + {key_bytes(state)}UL))"
+
+    def buffers(self) -> Iterator[str]:
+        for buffer in self.ops:
+            if isinstance(buffer, engine.BufferOp):
+                assert buffer.offset is not None
+                name, at = buffer.sym_name.data, buffer.offset.value.data
+                yield f"#define B_{name} ((float *)(m->arena + {at}UL))"
+
+    def layer(self, op: engine.BlockOp) -> list[str]:
+        head = [
+            f"static void {op.sym_name.data}(const struct mi_model *m, const struct mi_batch *b,",
+            "    int layer, int nth, int part, int parts)",
+        ]
+        if not self._separate_ordinal(op.sym_name.data):
+            head[1] = "    int layer, int part, int parts)"
+        return [*head, "{", *indent(self._calls(op.body.block, op.sym_name.data)), "}"]
+
+    def entry(self, op: engine.EntryOp) -> list[str]:
+        bounds = ", ".join(f"{a} to {b} {n}" for n, (a, b) in op.dims.as_dict().items())
+        head = (
+            f"static void {op.sym_name.data}(const struct mi_model *m, const struct mi_batch *b, "
+            "int part, int parts)"
+        )
+        return [f"/* {bounds} */", head, "{", *indent(self._calls(op.body.block, "")), "}"]
+
+    def forward(self) -> list[str]:
+        lines: list[str] = []
+        for entry in self.entries_[:-1]:
+            last = entry.dims.as_dict()["tokens"][1]
+            word = "else if" if lines else "if"
+            lines += [f"{word} (b->tokens <= {last})", f"    {_entry_call(entry)}"]
+        lines += ["else", f"    {_entry_call(self.entries_[-1])}"] if lines else [
+            _entry_call(self.entries_[-1])
+        ]
+        head = "void mi_forward(const struct mi_model *m, const struct mi_batch *b, int part, "
+        return [f"{head}int parts)", "{", *indent(lines), "}"]
+
+    def _calls(self, body: Block, name: str) -> Iterator[str]:
+        for op in body.ops:
+            if isinstance(op, engine.BarrierOp):
+                yield "mi_barrier(m->pool);"
+            elif isinstance(op, engine.LayersOp):
+                yield from self._layers(op)
+            elif isinstance(op, engine.CallOp):
+                yield from self._call(op, name)
+
+    def _layers(self, op: engine.LayersOp) -> Iterator[str]:
+        nth: dict[str, int] = {}
+        for name, first, last in op.schedule.steps():
+            begin = nth.get(name, 0)
+            nth[name] = begin + last - first + 1
+            ordinal = ""
+            if self._separate_ordinal(name):
+                shift = begin - first
+                ordinal = f", layer {'+' if shift >= 0 else '-'} {abs(shift)}" if shift else ", layer"
+            call = f"{name}(m, b, layer{ordinal}, part, parts);"
+            yield f"for (int layer = {first}; layer <= {last}; layer++)"
+            yield f"    {call}"
+
+    def _separate_ordinal(self, name: str) -> bool:
+        """Whether a block's layers are not simply 0, 1, 2, ..., so weights need their own index."""
+        for entry in self.entries_:
+            for op in entry.body.block.ops:
+                if isinstance(op, engine.LayersOp):
+                    runs = [(a, b) for n, a, b in op.schedule.steps() if n == name]
+                    if runs:
+                        return len(runs) > 1 or runs[0][0] != 0
+        return False
+
+    def _call(self, op: engine.CallOp, block_name: str) -> Iterator[str]:
+        callee = lookup(self.module, op.callee.root_reference.data, kernel.FuncOp)
+        outs = [n.data for n, t in zip(callee.outputs, callee.function_type.outputs, strict=True)
+                if not isinstance(t, infer.StateType)]
+        places: dict[str, Attribute] = dict(
+            zip((n.data for n in callee.arguments), op.ins, strict=True)
+        ) | dict(zip(outs, op.outs, strict=True))
+        texts = [self._argument(a, places, block_name) for a in signature(callee, self.module)]
+        yield from _wrapped(f"{callee.sym_name.data}(", texts)
+
+    def _argument(self, arg: CArg, places: dict[str, Attribute], block_name: str) -> str:
+        if arg.role in ("part", "parts"):
+            return arg.role
+        if arg.role == "dim":
+            return f"b->{arg.name}"
+        place = places[arg.source]
+        if isinstance(place, UnitAttr):
+            return "b"
+        assert isinstance(place, SymbolRefAttr)
+        name = place.root_reference.data
+        target = self.kinds[name]
+        if isinstance(target, engine.StateOp):
+            return f"S_{name}_{arg.role.removeprefix('state_')}(layer)"
+        if isinstance(target, engine.PackOp):
+            index = "nth" if self._separate_ordinal(block_name) else "layer"
+            return f"W_{name}_{arg.field or 'w'}" + (f"({index})" if target.layers else "")
+        return f"B_{name}"
+
+
+def _entry_call(entry: engine.EntryOp) -> str:
+    return f"{entry.sym_name.data}(m, b, part, parts);"
+
+
+def _wrapped(head: str, arguments: list[str]) -> Iterator[str]:
+    """A call statement, broken before column 92."""
+    line = head
+    for number, text in enumerate(arguments):
+        text += ");" if number == len(arguments) - 1 else ","
+        if len(line) + len(text) > 92 and line != head:
+            yield line.rstrip()
+            line = "    "
+        line += text + " "
+    yield line.rstrip()
+
+

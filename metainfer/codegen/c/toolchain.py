@@ -1,0 +1,98 @@
+"""Finding a C compiler and running it, with every result kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from metainfer.files import cache_dir, write_atomic
+from metainfer.ir.diagnostics import Note, error
+
+FLAGS = (
+    "-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread",
+    "-Wall", "-Wextra",
+)  # fmt: skip
+"""Strict floating point: no contraction, no reassociation; the instruction set comes on top."""
+LINK = ("-shared", "-pthread", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler by its command."""
+
+    command: tuple[str, ...]
+
+    @cached_property
+    def identity(self) -> str:
+        """First line of its version and its target: part of every key."""
+        lines = [
+            subprocess.run([*self.command, option], capture_output=True, text=True).stdout
+            for option in ("--version", "-dumpmachine")
+        ]
+        return " ".join(text.splitlines()[0] if text else "?" for text in lines)
+
+    def object(
+        self, source: str, headers: Mapping[str, str], name: str, flags: Sequence[str]
+    ) -> Path:
+        """The object file of `source`, compiled at most once for this content and these flags."""
+        texts = [self.identity, *flags, source, *(t for kv in sorted(headers.items()) for t in kv)]
+        path = _cached("objects", texts, ".o")
+        if not path.exists():
+            files = {name: source, **headers}
+            write_atomic(path, self._run(files, [*FLAGS, *flags, "-c", name], path.name))
+        return path
+
+    def link(self, objects: Sequence[Path]) -> Path:
+        """A shared library of `objects`, linked at most once."""
+        path = _cached("libraries", [self.identity, *LINK, *(o.name for o in objects)], ".so")
+        if not path.exists():
+            arguments = [*LINK, *map(str, objects), "-lm"]
+            write_atomic(path, self._run({}, arguments, path.name))
+        return path
+
+    def _run(self, files: Mapping[str, str], arguments: Sequence[str], out: str) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="metainfer-cc-") as folder:
+            for name, text in files.items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            done = subprocess.run(
+                [*self.command, *arguments, "-o", out], cwd=folder, capture_output=True, text=True
+            )
+            if done.returncode:
+                first = next((x for x in done.stderr.splitlines() if "error" in x), done.stderr)
+                raise error(f"the C compiler failed: {first}", notes=[Note(done.stderr[-2000:])])
+            return (Path(folder) / out).read_bytes()
+
+
+def _cached(kind: str, texts: Sequence[str], suffix: str) -> Path:
+    digest = hashlib.sha256()
+    for text in texts:
+        raw = text.encode()
+        digest.update(f"{len(raw)}\n".encode() + raw)
+    return cache_dir() / kind / f"{digest.hexdigest()}{suffix}"
+
+
+def find_compiler(wanted: str | None = None) -> Compiler:
+    """`wanted`, else `$CC`, else cc, gcc or clang of the PATH.
+
+    DiagnosticError with two ways to get one when there is none.
+    """
+    for name in (wanted, os.environ.get("CC")):
+        if name:
+            if shutil.which(name.split()[0]) is None:
+                raise error(f"C compiler '{name}' is not on the PATH")
+            return Compiler(tuple(name.split()))
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name):
+            return Compiler((name,))
+    raise error(
+        "no C compiler found (looked for cc, gcc, clang)",
+        help="install one: apt-get install gcc; or: pip install ziglang, "
+        "then pass --cc 'python -m ziglang cc'",
+    )

@@ -1,0 +1,31 @@
+"""A compiler context with everything injected: knowledge, body providers, gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from metainfer.driver.linker import Linker
+from metainfer.driver.providers import RuleProvider
+from metainfer.passes.context import CompilerContext
+from metainfer.resources import ckb_dir
+
+
+def quiet(message: str) -> None:
+    """Progress that nobody reads."""
+
+
+def compiler_context(
+    ckb: Path | None = None,
+    cc: str | None = None,
+    report: Callable[[str], None] = quiet,
+) -> CompilerContext:
+    """The context that `metainfer` and `metainfer-opt` compile in; `cc` names a C compiler."""
+    from metainfer.codegen.c.toolchain import find_compiler
+
+    ctx = CompilerContext(ckb=ckb or ckb_dir())
+    compiler = cache(lambda: find_compiler(cc))
+    ctx.providers = (RuleProvider(ctx.knowledge),)
+    ctx.gate = Linker(ctx.knowledge, compiler, report)
+    return ctx
