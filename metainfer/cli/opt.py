@@ -73,7 +73,7 @@ class _Run:
             print(describe_passes(PASSES))
             return DONE
 
-        from metainfer.passes.context import CompilerContext
+        from metainfer.driver.session import compiler_context
         from metainfer.passes.manager import run_passes
 
         self.sources[SOURCE] = self.arguments.passes
@@ -81,7 +81,7 @@ class _Run:
         ckb = self.arguments.ckb
         if ckb is not None and not ckb.is_dir():
             raise error(f"--ckb {ckb}: no such folder")
-        ctx = CompilerContext() if ckb is None else CompilerContext(ckb=ckb)
+        ctx = compiler_context(ckb)
         module = self._read(ctx)
         run_passes(ctx, module, passes)
         self._write(module)

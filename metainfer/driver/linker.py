@@ -26,9 +26,14 @@ class Linker:
     ) -> None:
         self.knowledge, self._compiler, self.report = knowledge, compiler, report
 
+    @property
+    def compiler(self) -> Compiler:
+        """The C compiler; DiagnosticError where there is none."""
+        return self._compiler()
+
     def keys(self, module: ModuleOp) -> Mapping[str, str]:
         """The key of every kernel of the module by name."""
-        return kernel_keys(module, self._compiler(), self.knowledge)
+        return kernel_keys(module, self.compiler, self.knowledge)
 
     def admit(self, module: ModuleOp) -> Mapping[str, str]:
         """Kernels that may not run, with the reason; all others have valid evidence here."""
@@ -36,8 +41,7 @@ class Linker:
         from metainfer.verify.gate import KernelGate
 
         self._check_host(module)
-        compiler = self._compiler()
-        library = compiler.link([kernel_object(module, compiler, self.knowledge)])
+        library = self.compiler.link([kernel_object(module, self.compiler, self.knowledge)])
         kernels = all_of(module, kernel.FuncOp)
         gate = KernelGate(EvidenceStore(cache_dir() / "evidence"), report=self.report)
         self.report(f"verifying {len(kernels)} kernels")

@@ -73,7 +73,8 @@ def rms_norm(x: Bounded, w: Bounded, eps: float, numerics: Numerics) -> Array:
     used = ((x.value != 0) | (x.bound != 0)).sum(axis=-1, keepdims=True)
     reached = normed * w_size + inherited
     underflow = numerics.tiny * (1 + reached / np.square(smallest))
-    return inherited + numerics.gamma(used / 2 + 5) * reached + underflow
+    bound: Array = inherited + numerics.gamma(used / 2 + 5) * reached + underflow
+    return bound
 
 
 def rope(

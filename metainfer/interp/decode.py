@@ -155,43 +155,57 @@ def _absolute(step: Step) -> Step:
     return run
 
 
-VALUES: Mapping[type[Operation], Step] = {
-    arith.ConstantOp: _constant,
-    arith.AndIOp: _elementwise(np.bitwise_and),
-    arith.OrIOp: _elementwise(np.bitwise_or),
-    arith.XOrIOp: _elementwise(np.bitwise_xor),
-    arith.AddiOp: _elementwise(np.add),
-    arith.SubiOp: _elementwise(np.subtract),
-    arith.MuliOp: _elementwise(np.multiply),
-    arith.ShLIOp: _shift(np.left_shift),
-    arith.ShRUIOp: _shift(np.right_shift),
-    arith.ShRSIOp: _shift(lambda x, n: (_signed(x) >> _signed(n)).view(x.dtype)),
-    arith.AddfOp: _elementwise(np.add),
-    arith.SubfOp: _elementwise(np.subtract),
-    arith.MulfOp: _elementwise(np.multiply),
-    CastOp: _cast,
-    ConcatOp: _concat,
-}
-"""What each op computes."""
+@dataclass(frozen=True)
+class Reading:
+    """One way to run a decode region."""
 
-TERMS: Mapping[type[Operation], Step] = {
-    **VALUES,
-    arith.ConstantOp: _absolute(_constant),
-    arith.SubfOp: _elementwise(np.add),
-    CastOp: _absolute(_cast),
-}
-"""The sum of the magnitudes of the terms of each op's result."""
+    floats: Callable[[Blocks], Blocks]
+    """What becomes of a stored float."""
+    steps: Mapping[type[Operation], Step]
+    """What each op computes."""
+
+
+VALUES = Reading(
+    lambda x: x,
+    {
+        arith.ConstantOp: _constant,
+        arith.AndIOp: _elementwise(np.bitwise_and),
+        arith.OrIOp: _elementwise(np.bitwise_or),
+        arith.XOrIOp: _elementwise(np.bitwise_xor),
+        arith.AddiOp: _elementwise(np.add),
+        arith.SubiOp: _elementwise(np.subtract),
+        arith.MuliOp: _elementwise(np.multiply),
+        arith.ShLIOp: _shift(np.left_shift),
+        arith.ShRUIOp: _shift(np.right_shift),
+        arith.ShRSIOp: _shift(lambda x, n: (_signed(x) >> _signed(n)).view(x.dtype)),
+        arith.AddfOp: _elementwise(np.add),
+        arith.SubfOp: _elementwise(np.subtract),
+        arith.MulfOp: _elementwise(np.multiply),
+        CastOp: _cast,
+        ConcatOp: _concat,
+    },
+)
+"""The values of a block."""
+
+TERMS = Reading(
+    np.abs,
+    {
+        **VALUES.steps,
+        arith.ConstantOp: _absolute(_constant),
+        arith.SubfOp: _elementwise(np.add),
+        CastOp: _absolute(_cast),
+    },
+)
+"""For each value the magnitudes of its terms, summed."""
 
 
 # === Running a region ===
 
 
-def decode_blocks(
-    format_: FormatOp, raw: Bytes, count: int, steps: Mapping[type[Operation], Step] = VALUES
-) -> Array:
+def decode_blocks(format_: FormatOp, raw: Bytes, count: int, reading: Reading = VALUES) -> Array:
     """The values of `count` stored blocks: (count, block) float64.
 
-    `steps` is `VALUES`, or `TERMS` for magnitudes. Raises ValueError when `raw` has another size,
+    `reading` is `VALUES`, or `TERMS` for magnitudes. Raises ValueError when `raw` has another size,
     DiagnosticError for an op or type that has no meaning in a decode region.
     """
     data = np.frombuffer(raw, np.uint8)
@@ -199,7 +213,7 @@ def decode_blocks(
         raise ValueError(f"{count} blocks of {format_.sym_name.data}: got {data.size} bytes")
     fields = data.view(_storage(format_))
     env: dict[SSAValue, Blocks] = {
-        argument: _load(fields[name.data], argument.type)
+        argument: _load(fields[name.data], argument.type, reading)
         for argument, name in zip(format_.decode.block.args, format_.fields, strict=True)
     }
     for op in format_.decode.block.ops:
@@ -208,12 +222,12 @@ def decode_blocks(
             values = _full(args[0], op.values.type)
             shape = (count, prod(values.shape[1:]))
             return np.broadcast_to(values, (count, *values.shape[1:])).reshape(shape)
-        env[op.results[0]] = _step(op, steps)(op, args)
+        env[op.results[0]] = _step(op, reading)(op, args)
     raise error(f"the decode region of @{format_.sym_name.data} has no infer.decoded")
 
 
-def _step(op: Operation, steps: Mapping[type[Operation], Step]) -> Step:
-    step = steps.get(type(op))
+def _step(op: Operation, reading: Reading) -> Step:
+    step = reading.steps.get(type(op))
     if step is None:
         raise error(f"'{op.name}' has no meaning in a decode region", place_of(op))
     return step
@@ -238,14 +252,14 @@ def _storage(format_: FormatOp) -> np.dtype[Any]:
     return np.dtype(record)
 
 
-def _load(field: Blocks, type_: Attribute) -> Blocks:
+def _load(field: Blocks, type_: Attribute, reading: Reading) -> Blocks:
     """A stored field as decode regions see it; float64 holds every stored float exactly."""
     if isinstance(_element(type_), BFloat16Type):
         field = (field.astype(np.uint32) << 16).view(np.float32)
     if isinstance(_element(type_), IntegerType):
         # Contiguous, since NumPy is ten times slower on the short rows of a strided field.
         return np.ascontiguousarray(field)
-    return field.astype(np.float64)
+    return reading.floats(field.astype(np.float64))
 
 
 # === What an implementation may round, from the same region ===
@@ -285,10 +299,10 @@ def decode_matrix(
     raw: Bytes,
     rows: int,
     cols: int,
-    steps: Mapping[type[Operation], Step] = VALUES,
+    reading: Reading = VALUES,
 ) -> Array:
     """The values of a matrix whose rows are whole blocks: (rows, cols) float64."""
     block = format_.block.value.data
     if cols % block:
         raise ValueError(f"{cols} columns are no whole blocks of {block} values")
-    return decode_blocks(format_, raw, rows * cols // block, steps).reshape(rows, cols)
+    return decode_blocks(format_, raw, rows * cols // block, reading).reshape(rows, cols)

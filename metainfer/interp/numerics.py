@@ -40,14 +40,18 @@ F64 = Numerics(unit=2.0**-53, tiny=2.0**-1022)
 
 def over_rest(x: Array, share: Array) -> Array:
     """`x / (1 - share)`, infinite from a share of 1 on: an error relative to what it disturbs."""
-    rest = 1 - share
-    shape = np.broadcast_shapes(x.shape, share.shape)
-    return np.divide(x, rest, out=np.full(shape, np.inf), where=np.broadcast_to(rest > 0, shape))
+    quotient: Array = np.full(np.broadcast_shapes(x.shape, share.shape), np.inf)
+    np.divide(x, 1 - share, out=quotient, where=np.broadcast_to(share < 1, quotient.shape))
+    return quotient
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """A value and, element by element, how far a correct implementation may be from it."""
+    """A value and, element by element, how far a correct implementation may be from it.
+
+    A bound that is infinite or NaN says nothing: through many layers worst cases multiply until
+    the float32 bound of a whole model does. The float64 one stays small.
+    """
 
     value: Array
     bound: Array

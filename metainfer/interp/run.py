@@ -97,8 +97,10 @@ class Interpreter:
             help=did_you_mean(name, names),
         )
 
-    def _call(self, name: str, args: list[Value], scope: Scope) -> tuple[Value, ...]:
-        function = self.find(name, func.FuncOp)
+    def _call(
+        self, name: str, args: list[Value], scope: Scope, user: Operation | None = None
+    ) -> tuple[Value, ...]:
+        function = self.find(name, func.FuncOp, user)
         return self._block(function.body.block, args, scope, {})
 
     def _block(
@@ -135,7 +137,7 @@ class Interpreter:
                 callee = self.find(op.callee.root_reference.data, kernel.FuncOp, op)
                 return self._block(callee.semantics.block, operands, scope, {})
             case func.CallOp():
-                return self._call(op.callee.root_reference.data, operands, scope)
+                return self._call(op.callee.root_reference.data, operands, scope, op)
         raise error(f"the interpreter has no meaning for '{op.name}'", place_of(op))
 
     def _layers(self, op: infer.LayersOp, operands: list[Value], scope: Scope) -> tuple[Value, ...]:
@@ -143,7 +145,7 @@ class Interpreter:
         for function, first, last in op.schedule.steps():
             for layer in range(first, last + 1):
                 inside = replace(scope, layer=layer)
-                x, state = self._call(function, [x, batch, state], inside)
+                x, state = self._call(function, [x, batch, state], inside, op)
                 if self._observe:
                     self._observe(f"@{function}", layer, x)
         return x, state

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 
@@ -33,6 +33,16 @@ def split_attributes(
     return properties, attributes
 
 
+def _operand(parser: Parser, name: UnresolvedOperand | None) -> SSAValue | None:
+    """The value of an operand, which must have been defined before."""
+    if name is None:
+        return None
+    values = parser.ssa_values.get(name.operand_name, ())
+    if name.index >= len(values):
+        parser.raise_error(f"value {name.operand_name} is not defined here", name.span)
+    return values[name.index]
+
+
 class SimpleOp(IRDLOperation):
     """`name @symbol, %operands {attributes} : result types`, each part only if present.
 
@@ -50,7 +60,8 @@ class SimpleOp(IRDLOperation):
             given[cls.SYMBOL] = name if cls.SYMBOL == "sym_name" else SymbolRefAttr(name)
             parser.parse_optional_punctuation(",")
         operands = parser.parse_optional_undelimited_comma_separated_list(
-            parser.parse_optional_operand, parser.parse_operand
+            lambda: _operand(parser, parser.parse_optional_unresolved_operand()),
+            lambda: _operand(parser, parser.parse_unresolved_operand()),
         )
         has_region = bool(cls.get_irdl_definition().regions)
         if has_region:

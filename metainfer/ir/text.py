@@ -119,7 +119,7 @@ class _Lexer(MLIRLexer):
 
 def _is_text(token: MLIRToken) -> bool:
     try:
-        StringLiteral.from_span(token.span).string_contents
+        StringLiteral.from_span(token.span).bytes_contents.decode()
     except UnicodeDecodeError:
         return False
     return True

@@ -78,7 +78,8 @@ class _Scheduler:
         functions = all_of(self.module, func.FuncOp)
         program = engine.ProgramOp.create(
             properties={
-                "sym_name": StringAttr(self.name),
+                "sym_name": StringAttr(f"{self.name}_program"),
+                "package": StringAttr(self.name),
                 "threads": IntegerAttr(self.threads, i64),
             },
             regions=[Region(self.block)],

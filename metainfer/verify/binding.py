@@ -9,10 +9,10 @@ import numpy.typing as npt
 from xdsl.dialects.builtin import ModuleOp
 
 from metainfer.codegen.c.abi import CArg, signature
-from metainfer.passes.sizes import POSITIONS
 from metainfer.ir.dialects import infer, kernel
 from metainfer.ir.dims import sizes
 from metainfer.ir.symbols import all_of
+from metainfer.passes.sizes import POSITIONS
 from metainfer.verify.cases import Case
 from metainfer.verify.execution import Call, Output, poisoned
 from metainfer.verify.inputs import Inputs

@@ -22,6 +22,8 @@ FREE_POSITIONS = 1 << 17
 """Positions that a rope is tried up to when no state of the module limits them."""
 FULL_SIZE = 17
 """Largest size at which parts are run one by one."""
+MEDIUM_SIZE = 64
+"""Largest size that is tried at several positions; attention costs the product of both."""
 LARGE_WEIGHT = 1 << 22
 """Values from which a weight is run in few cases."""
 STATE_ENDS = (1, 2, 15, 16, 17, 63, 64, 65)
@@ -98,14 +100,16 @@ def plan_cases(facts: Facts) -> list[Case]:
     shapes = _shapes(facts.ranges)
     pairs = sorted(_with_positions(shapes, facts), key=lambda p: max(p[0].values(), default=1))
     cases: list[Case] = []
+    seen: list[Mapping[str, int]] = []
     turn = 0
     for dims, start in pairs:
-        cases.append(_case(len(cases), dims, start, turn, facts))
+        cases.append(_case(len(cases), dims, start, turn, dims not in seen, facts))
+        seen.append(dims)
         turn += max(dims.values(), default=1)
     small = [p for p in pairs if max(p[0].values(), default=1) <= FULL_SIZE] or pairs[:1]
     while turn < len(GENERAL):
         dims, start = small[-1]
-        cases.append(_case(len(cases), dims, start, turn, facts))
+        cases.append(_case(len(cases), dims, start, turn, False, facts))
         turn += max(dims.values(), default=1)
     if facts.exact:
         dims, start = small[-1]
@@ -117,10 +121,11 @@ def plan_cases(facts: Facts) -> list[Case]:
 
 
 def _case(
-    number: int, dims: Mapping[str, int], start: int, turn: int, facts: Facts
+    number: int, dims: Mapping[str, int], start: int, turn: int, new: bool, facts: Facts
 ) -> Case:
     first = turn % len(GENERAL)
-    full = max(dims.values(), default=1) <= FULL_SIZE and not (facts.large and number)
+    small = max(dims.values(), default=1) <= FULL_SIZE
+    full = new and small and not (facts.large and number)
     return Case(
         number,
         dims,
@@ -162,13 +167,14 @@ def _with_positions(
     """Each shape with a first position; each interesting position with some shape."""
     if not facts.state and not facts.rope:
         return [(shape, 0) for shape in shapes]
+    last = facts.context
+    shapes = [s for s in shapes if s.get("tokens", 1) <= last]
     pairs = [(shape, 0) for shape in shapes]
-    longest = facts.context
     ends = STATE_ENDS if facts.state else ROPE_ENDS
-    wanted = [e for e in (*ends, longest - 1, longest) if 1 <= e <= longest]
-    for number, end in enumerate(wanted):
-        fitting = [s for s in shapes if s.get("tokens", 1) <= end]
+    for number, end in enumerate(e for e in (*ends, last - 1) if 1 <= e < last):
+        fitting = [s for s in shapes if s.get("tokens", 1) <= min(end, MEDIUM_SIZE)]
         if fitting:
-            shape = fitting[-1 if end >= longest - 1 else number % len(fitting)]
+            shape = fitting[number % len(fitting)]
             pairs.append((shape, end - shape.get("tokens", 1)))
+    pairs += [(s, last - s.get("tokens", 1)) for s in shapes[-1:]]
     return list({(tuple(s.items()), p): (s, p) for s, p in pairs}.values())

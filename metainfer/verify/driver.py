@@ -29,6 +29,7 @@ class Child:
     def __init__(self, library: Path, symbol: str, timeout: float) -> None:
         self.timeout = timeout
         self.memory = SharedMemory()
+        self._unread = b""
         try:
             self._process = self._start(library, symbol)
             self._await("ready", time.monotonic() + START_SECONDS)
@@ -135,15 +136,15 @@ class Child:
         """One line; empty at the end of the stream, None when there is none in time."""
         pipe = self._process.stdout
         assert pipe is not None
-        line = b""
-        while not line.endswith(b"\n"):
+        while b"\n" not in self._unread:
             ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 return None
-            piece = os.read(pipe.fileno(), 1)
+            piece = os.read(pipe.fileno(), 4096)
             if not piece:
                 return ""
-            line += piece
+            self._unread += piece
+        line, _, self._unread = self._unread.partition(b"\n")
         return line.decode(errors="replace").strip()
 
     def _death(self, *, kernel_at_fault: bool) -> KernelFault | InfraError:

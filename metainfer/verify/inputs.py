@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import Float16Type, Float32Type, ModuleOp, SymbolRefA
 from xdsl.ir import Attribute
 
 from metainfer.codegen.c.abi import is_packed, written_states
-from metainfer.passes.sizes import padded_context, weight_format
 from metainfer.interp.batch import Batch
 from metainfer.ir.dialects import infer, kernel
 from metainfer.ir.dims import sizes
 from metainfer.ir.symbols import lookup
+from metainfer.passes.sizes import padded_context, weight_format
 from metainfer.verify.cases import Case, semantics
 from metainfer.verify.families import F32, rows
 from metainfer.verify.faults import InfraError

@@ -61,18 +61,21 @@ class SharedMemory:
 
     def load(self, buffers: list[Buffer], placement: Placement, fill: bytes) -> list[Region]:
         """Place and fill all buffers; the rest of a writable buffer's pages is set to `fill`."""
-        regions: list[Region | None] = [self._known(b, placement) for b in buffers]
-        end = self._used
-        for number, buffer in enumerate(buffers):
-            if regions[number] is None:
-                regions[number] = Region.place(end, buffer.data.size, buffer.align, placement)
-                end += regions[number].length  # type: ignore[union-attr]
+        for buffer in buffers:
+            if buffer.fixed:
+                self._place_fixed(buffer, placement)
+        regions, end = [], self._used
+        for buffer in buffers:
+            region = self._fixed.get((buffer.name, placement)) if buffer.fixed else None
+            if region is None:
+                region = Region.place(end, buffer.data.size, buffer.align, placement)
+                end += region.length
+            regions.append(region)
         self._reserve(end)
-        placed = [r for r in regions if r is not None]
-        for buffer, region in zip(buffers, placed, strict=True):
+        for buffer, region in zip(buffers, regions, strict=True):
             if not buffer.fixed:
                 self._write(region, buffer, fill)
-        return placed
+        return regions
 
     def read(self, region: Region) -> Bytes:
         """A copy of the buffer's bytes."""
@@ -82,17 +85,15 @@ class SharedMemory:
         """The whole pages of a region, in place."""
         return np.frombuffer(self._mapped(), np.uint8, region.length, region.offset)
 
-    def _known(self, buffer: Buffer, placement: Placement) -> Region | None:
-        if not buffer.fixed:
-            return None
+    def _place_fixed(self, buffer: Buffer, placement: Placement) -> None:
         key = (buffer.name, placement)
-        if key not in self._fixed:
-            region = Region.place(self._used, buffer.data.size, buffer.align, placement)
-            self._used += region.length
-            self._fixed[key] = region
-            self._reserve(self._used)
-            self._write(region, buffer, b"\0")
-        return self._fixed[key]
+        if key in self._fixed:
+            return
+        region = Region.place(self._used, buffer.data.size, buffer.align, placement)
+        self._used += region.length
+        self._fixed[key] = region
+        self._reserve(self._used)
+        self._write(region, buffer, b"\0")
 
     def _write(self, region: Region, buffer: Buffer, fill: bytes) -> None:
         pages = self.pages(region)

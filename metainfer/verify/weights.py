@@ -58,8 +58,9 @@ def _field(
     if isinstance(element, AnyFloat):
         return _floats(rng, shape, element, kind)
     count, width = field_shape(type_)
-    codes = np.frombuffer(rng.bytes(shape[0] * shape[1] * count * width), np.uint8)
-    codes = codes.reshape(*shape[:2], count * width).copy()
+    total = shape[0] * shape[1] * count * width
+    words = rng.integers(0, 1 << 64, -(-total // 8), np.uint64, endpoint=False)
+    codes = words.view(np.uint8)[:total].reshape(*shape[:2], count * width)
     # Whole rows of one code: the ends of the signed and unsigned ranges, both nibbles.
     for row, code in enumerate((0x00, 0xFF, 0x80, 0x7F, 0x0F, 0xF0)):
         codes[3 + row :: 16] = code

@@ -103,7 +103,7 @@ def engine_header(program: engine.ProgramOp, facts: Facts) -> str:
     chunk, seqs = (max(r[n][1] for r in ranges) for n in ("tokens", "seqs"))
     check = " && ".join(f'__builtin_cpu_supports("{f}")' for f in facts.cpu_features) or "1"
     values = [
-        ("NAME", f'"{program.sym_name.data}"', "spec: engine"),
+        ("NAME", f'"{program.package.data}"', "spec: engine"),
         ("BUILD_ID", f'"{facts.build_id}"', "hash of the program and its sources"),
         ("WEIGHTS_ID", f'"{facts.weights_id}"', "hash of the model and its layouts"),
         ("VOCAB", str(facts.vocab), "model"),

@@ -13,6 +13,7 @@ comment syntax of their language, and `${name}` substitutions::
 from __future__ import annotations
 
 import json
+import keyword
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ class HostFacts:
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
             raise error(f"engine name '{self.name}' is not an identifier")
+        if keyword.iskeyword(self.name):
+            raise error(f"engine name '{self.name}' is a word of Python")
         for word in sorted(set(self.features) - FEATURES):
             raise error(f"the host has no feature '{word}'", help=did_you_mean(word, FEATURES))
         for word in ("top_k", "top_p", "seed"):

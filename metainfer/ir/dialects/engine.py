@@ -34,7 +34,7 @@ class ProgramOp(SimpleOp):
     """Everything a generated engine is made of.
 
     ```mlir
-    engine.program @tiny attributes {threads = 2 : i64} {
+    engine.program @tiny_program attributes {package = "tiny", threads = 2 : i64} {
       engine.barrier
     }
     ```
@@ -43,6 +43,8 @@ class ProgramOp(SimpleOp):
     name = "engine.program"
     SYMBOL: ClassVar[str | None] = "sym_name"
     sym_name = prop_def(SymbolNameConstraint())
+    package = prop_def(StringAttr)
+    """Name of the engine and of the Python package that it becomes."""
     threads = prop_def(Int)
     """Most threads that a step is shared between."""
     arena = opt_prop_def(Int)

@@ -154,7 +154,13 @@ def test_explain(driver: Driver, run: Run, capsys: pytest.CaptureFixture[str]) -
     assert json.loads(capsys.readouterr().out)[0]["alternatives"] == ["f32", "bf16"]
 
 
-def test_pull_prints_the_path(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pull_prints_the_path(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("METAINFER_CACHE", str(tmp_path / "cache"))
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     assert run("pull", f"file:{tmp_path}/m.gguf") == 0
     assert capsys.readouterr() == (f"{tmp_path}/m.gguf\n", "")

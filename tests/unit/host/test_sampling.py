@@ -42,7 +42,7 @@ def weights(logits: np.ndarray, temperature: float) -> list[float]:
 
 
 def kept(logits: np.ndarray, w: list[float], top_k: int, top_p: float) -> list[int]:
-    """The definition: top-k with ties, then the least likely-first prefix that makes up top_p."""
+    """The definition: top-k with ties, then the fewest most likely ones that make up top_p."""
     ids = [i for i in range(VOCAB) if w[i] > 0]
     if 0 < top_k < VOCAB:
         cut = sorted(logits, reverse=True)[top_k - 1]
@@ -52,7 +52,7 @@ def kept(logits: np.ndarray, w: list[float], top_k: int, top_p: float) -> list[i
     goal = Fraction(top_p) * sum(Fraction(w[i]) for i in ids)
     ids.sort(key=lambda i: (-w[i], i))
     sums = itertools.accumulate(Fraction(w[i]) for i in ids)
-    return ids[: next(n for n, mass in enumerate(sums, 1) if mass >= goal)]
+    return sorted(ids[: next(n for n, mass in enumerate(sums, 1) if mass >= goal)])
 
 
 def draw(ids: list[int], w: list[float], u: float) -> int:

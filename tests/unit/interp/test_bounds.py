@@ -336,7 +336,7 @@ def test_errors_of_inputs_are_covered(seed: int) -> None:
     near_x, near_up, near_norm = (disturbed(v, seed) for v in (x, up, norm))
 
     linear = bounds.linear(x, w, None, F32)
-    assert ratio(sum_in_order(products(near_x, w.array)), ops.linear(x.value, w), linear) <= 1  # type: ignore[arg-type]
+    assert ratio(sum_in_order(products(near_x, w.array)), ops.linear(x.value, w), linear) <= 1
     normed = bounds.rms_norm(x, norm, 1e-5, F32)
     want = ops.rms_norm(x.value, norm.value, 1e-5)
     assert ratio(rms_norm(near_x, near_norm, 1e-5), want, normed) <= 1

@@ -137,6 +137,13 @@ def test_terms_keep_scale_and_minimum_apart(parse: Parse) -> None:
     assert decode_blocks(format_, raw, 1, TERMS)[0, [0, 16]].tolist() == [10.5, 6.0]
 
 
+def test_terms_of_plain_floats_are_their_magnitudes(parse: Parse) -> None:
+    format_ = lookup(parse(""), "f32", FormatOp)
+    raw = np.array([1.5, -2.5], "<f4").tobytes()
+    assert decode_matrix(format_, raw, 1, 2).tolist() == [[1.5, -2.5]]
+    assert decode_matrix(format_, raw, 1, 2, TERMS).tolist() == [[1.5, 2.5]]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("f32", Roundings(0, 1)), ("q8_0", Roundings(1, 1)), ("q4_1", Roundings(2, 2))],

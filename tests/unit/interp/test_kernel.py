@@ -131,7 +131,7 @@ def test_states_go_in_and_out_as_arrays(parse: Parse) -> None:
         ({"x": random(3, 31)}, "got 31 where 32 is 32"),
         ({"x": random(2, 32)}, "where tokens is 2"),
         ({"z": random(2, 32)}, "arguments are x, g, u, r, batch"),
-        ({"u": Batch.of([([1], 0)])}, "got Batch"),
+        ({"u": Batch.of([([1, 2, 3], 0)])}, "got Batch"),
         ({"r": random(48)}, "shape"),
     ],
 )

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from metainfer.interp.batch import Batch
-from metainfer.interp.numerics import F32, F64, Bounded, Numerics
+from metainfer.interp.numerics import F64, Bounded
 from metainfer.interp.run import Interpreter
 from metainfer.interp.state import State
+from metainfer.interp.weights import load_weight
 from metainfer.ir.diagnostics import DiagnosticError
+from metainfer.ir.dialects.infer import FormatOp, WeightOp
+from metainfer.ir.symbols import lookup
 
 Llama = Any
 Array = NDArray[np.float64]
@@ -55,11 +58,9 @@ def plain_llama(model: Llama, ids: list[int], order: tuple[int, ...] = (0, 1)) -
     return (norm(x, "output_norm") @ model.weights["token_embd"].T)[-1]
 
 
-def logits(
-    model: Llama, spans: list[tuple[list[int], int]], state: State, numerics: Numerics = F64
-) -> tuple[Bounded, State]:
-    interpreter = Interpreter(model.module, model.source, "magnitude", numerics=numerics)
-    result, state = interpreter.run("forward", Batch.of(spans), state)  # type: ignore[assignment]
+def logits(model: Llama, spans: list[tuple[list[int], int]], state: State) -> tuple[Bounded, State]:
+    interpreter = Interpreter(model.module, model.source, "magnitude", numerics=F64)
+    result, state = interpreter.run("forward", Batch.of(spans), state)
     return cast(Bounded, result), state
 
 
@@ -68,9 +69,21 @@ def agree(a: Bounded, b: Bounded) -> bool:
     return bool((np.abs(a.value - b.value) <= a.bound + b.bound).all())
 
 
+def test_stored_weights_are_exact_in_float32(llama: Llama) -> None:
+    """The next tests rely on it: gguf's float32 weights are then the ones that we decode."""
+    for weight in llama.module.ops:
+        if not isinstance(weight, WeightOp):
+            continue
+        for layer in weight.layers or [None]:
+            ours = load_weight(
+                weight, layer, llama.source, lambda n: lookup(llama.module, n, FormatOp)
+            )
+            values = ours if isinstance(ours, np.ndarray) else ours.values(slice(None))
+            assert (values == llama.weights[weight.tensor_name(layer)]).all()
+
+
 def test_forward_is_llama(llama: Llama) -> None:
-    ours, _ = logits(llama, [(IDS, 0)], State(), F32)
-    # gguf decodes in float32: a correct implementation in the sense of the bound.
+    ours, _ = logits(llama, [(IDS, 0)], State())
     assert (np.abs(ours.value - plain_llama(llama, IDS)) <= ours.bound).all()
     assert (np.abs(ours.value - plain_llama(llama, IDS, (1, 0))) > ours.bound).any()
     assert (np.abs(ours.value - plain_llama(llama, [4, *IDS[1:]])) > ours.bound).any()
@@ -143,23 +156,23 @@ def test_one_layer_alone(llama: Llama) -> None:
     assert cast(State, state).keys() == [(1, 0)]
 
 
-FUNCTION = """
-func.func @f(%x: tensor<?x8xf32, #infer.dims<tokens, _>>) -> tensor<?x8xf32, #infer.dims<tokens, _>> {
+X8 = "tensor<?x8xf32, #infer.dims<tokens, _>>"
+FUNCTION = f"""
+func.func @f(%x: {X8}) -> {X8} {{
   BODY
-  func.return %y : tensor<?x8xf32, #infer.dims<tokens, _>>
-}
+  func.return %y : {X8}
+}}
 """
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("%y = arith.addf %x, %x : tensor<?x8xf32, #infer.dims<tokens, _>>", "no meaning for"),
-        ("%y = kernel.call @g, %x : tensor<?x8xf32, #infer.dims<tokens, _>>", "no kernel.func @g"),
+        (f"%y = arith.addf %x, %x : {X8}", "no meaning for"),
+        (f"%y = kernel.call @g, %x : {X8}", r"no kernel\.func @g"),
         (
-            "%w = infer.weight_ref @w : tensor<8xf32>\n"
-            "%y = infer.rms_norm %x, %w {eps = 1.0 : f64} "
-            ": tensor<?x8xf32, #infer.dims<tokens, _>>",
+            f"""%w = infer.weight_ref @w : tensor<8xf32>
+  %y = infer.rms_norm %x, %w {{eps = 1.0 : f64}} : {X8}""",
             "reads weights",
         ),
     ],
@@ -175,7 +188,7 @@ def test_what_cannot_be_run_is_said_with_its_place(
 
 def test_unknown_function_and_layer(llama: Llama) -> None:
     interpreter = Interpreter(llama.module, llama.source)
-    with pytest.raises(DiagnosticError, match="no func.func @forwerd") as caught:
+    with pytest.raises(DiagnosticError, match=r"no func\.func @forwerd") as caught:
         interpreter.run("forwerd")
     assert caught.value.diagnostics[0].help == "did you mean 'forward'?"
     with pytest.raises(DiagnosticError, match="has no layer 2"):

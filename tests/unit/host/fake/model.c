@@ -14,7 +14,7 @@ struct cell {
     int32_t id, unused;
 };
 
-static uint64_t mix(uint64_t x)
+static uint64_t stir(uint64_t x)
 {
     x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15u;
     return x ^ (x >> 29);
@@ -27,7 +27,7 @@ static void remember(const struct mi_model *model, const struct mi_batch *batch,
     int32_t at = batch->slot[t];
     uint64_t before = at > 0 ? state[at - 1].hash : model->weights[1108];
     state[at].id = batch->ids[t];
-    state[at].hash = mix(before + (uint64_t)batch->ids[t] * 1000003 + (uint64_t)batch->pos[t]);
+    state[at].hash = stir(before + (uint64_t)batch->ids[t] * 1000003 + (uint64_t)batch->pos[t]);
 }
 
 static float logit(const struct mi_model *model, int32_t last, int32_t id)
@@ -42,7 +42,7 @@ static float logit(const struct mi_model *model, int32_t last, int32_t id)
         int32_t from = last + 1 - state[1].id;
         return from >= 0 && id == state[from].id ? 9.0f : 0.0f;
     }
-    return (float)(mix(state[last].hash + (uint64_t)id) >> 54) / 64.0f; /* 1,024 values: ties */
+    return (float)(stir(state[last].hash + (uint64_t)id) >> 54) / 64.0f; /* 1,024 values: ties */
 }
 
 void mi_forward(const struct mi_model *model, const struct mi_batch *batch, int part, int parts)
