@@ -42,6 +42,8 @@ _C_NAMES = frozenset(
     "default do double else enum extern float for goto if inline int long register return short "
     "signed sizeof static struct switch typedef union unsigned void volatile while".split()
 )
+_LOCALS = r"[a-z][0-9]+|[a-z]+b"
+"""Numbered and per-block variables of lowered bodies: `x0`, `a3`, `qsb`."""
 
 
 class OutlineKernels(MetaPass):
@@ -176,7 +178,8 @@ def _c_names(values: list[SSAValue], suffix: str, taken: set[str]) -> list[str]:
     names: list[str] = []
     for number, value in enumerate(values):
         name = value.name_hint or f"value{number}"
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]+", name) or name in _C_NAMES:
+        plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]+", name)
+        if not plain or name in _C_NAMES or re.fullmatch(_LOCALS, name):
             name = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}_{suffix}"
         while name in taken or name in names:
             name += f"_{suffix}"

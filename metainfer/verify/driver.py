@@ -70,7 +70,7 @@ class Child:
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     pipe.close()
-        self.memory.__exit__()
+        self.memory.close()
 
     def run(
         self,

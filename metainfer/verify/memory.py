@@ -53,10 +53,8 @@ class SharedMemory:
         self._used = 0
         self._fixed: dict[tuple[str, Placement], Region] = {}
 
-    def __enter__(self) -> SharedMemory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Give the memory back once no process maps it any more."""
         os.close(self.fd)
 
     def load(self, buffers: list[Buffer], placement: Placement, fill: bytes) -> list[Region]:

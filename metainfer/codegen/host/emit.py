@@ -34,8 +34,8 @@ _PACKAGE_FILES = (
     "sampler.c",
     "text.py",
     "weights.c",
-    "worker.py",
 )
+_TEMPLATE_WORDS = ("bos_token", "eos_token", "raise_exception", "strftime_now", "tojson")
 _DIRECTIVE = re.compile(r"\s*(?://|#)% *(if|else|end) *(\w*)$")
 _SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 
@@ -46,7 +46,7 @@ class HostFacts:
 
     `features` are words of `FEATURES`. `bos_id` is the token that begins every text, None when the
     tokenizer adds none. The chat template, with the special tokens it may mention, is needed by
-    the feature `chat` alone.
+    the feature `chat` alone; what the template does not mention is not emitted for it either.
     """
 
     name: str
@@ -88,6 +88,7 @@ def emit_host(facts: HostFacts) -> dict[str, str]:
     if "chat" in facts.features:
         names[f"{facts.name}/chat.py"] = "chat.py"
     flags = set(facts.features) | ({"bos"} if facts.bos_id is not None else set())
+    flags |= {word for word in _TEMPLATE_WORDS if word in (facts.chat_template or "")}
     words = {
         "name": facts.name,
         "bos_id": str(facts.bos_id),

@@ -49,7 +49,7 @@ def kept(logits: np.ndarray, w: list[float], top_k: int, top_p: float) -> list[i
         ids = [i for i in ids if logits[i] >= cut]
     if top_p == 1:
         return ids
-    goal = Fraction(top_p) * sum(Fraction(w[i]) for i in ids)
+    goal = Fraction(top_p * sum(w[i] for i in ids))  # 0.9 of ten equals is nine of them
     ids.sort(key=lambda i: (-w[i], i))
     sums = itertools.accumulate(Fraction(w[i]) for i in ids)
     return sorted(ids[: next(n for n, mass in enumerate(sums, 1) if mass >= goal)])

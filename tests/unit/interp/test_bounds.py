@@ -359,6 +359,38 @@ def test_errors_of_attention_inputs_are_covered(seed: int) -> None:
     assert ratio(near, y, bound) <= 1
 
 
+@pytest.mark.parametrize("moved", ["q", "k", "v"])
+def test_aligned_errors_of_one_attention_input_are_covered(moved: str) -> None:
+    """Every error pulls towards the same key; the bound stays within four times what they reach."""
+    signs = np.array([1.0, -1.0])[:, None, None] * np.ones((2, 2, 16))
+    q, k, v = (np.full((1, 96), 0.1), signs, signs)
+    error = 1e-4
+    shift = {"q": np.ones_like(q), "k": signs, "v": np.ones_like(v)}[moved] * error
+    exact_zero = {name: np.zeros_like(x) for name, x in (("q", q), ("k", k), ("v", v))}
+    b = exact_zero | {moved: np.abs(shift)}
+    batch, state = Batch.of([([1], 1)]), State.of({(0, 0): Slots(k, v, b["k"], b["v"])})
+    y = attend(q, state, 0, batch, HEADS)
+    bound = attend_bound(Bounded(q, b["q"]), state, 0, batch, HEADS, F32)
+    near = {"q": q, "k": k, "v": v}
+    near[moved] = near[moved] + shift
+    there = State.of({(0, 0): Slots(near["k"], near["v"])})
+    reached = np.abs(attend(near["q"], there, 0, batch, HEADS) - y) / bound
+    assert reached.max() <= 1
+    assert reached.min() > 0.25
+
+
+def test_roundings_that_a_quantised_sum_may_have(
+    q4_1: tuple[QuantMatrix, Single, Single, Single],
+) -> None:
+    """K + 2 for a dense row; for 16 non-zeros their 32 terms and the two of decoding."""
+    matrix = q4_1[0]
+    for family, count in (("random", 128 + 2), ("sparse", 2 * 16 + 2)):
+        x = np.abs(inputs(family, 1, 128).astype(np.float64))
+        bound = bounds.linear(Bounded.exact(x), matrix, None, F32)
+        want = F32.gamma(count) * (x @ matrix.terms(slice(0, 6)).T)
+        assert (np.abs(bound / want - 1) <= 2 * F64.gamma(128)).all()
+
+
 def test_a_bound_is_not_looser_than_first_order_errors_demand() -> None:
     """With all errors aligned, an exact linear reaches what its inputs' bounds allow."""
     x = Bounded(np.ones((1, 64)), np.full((1, 64), 1e-3))

@@ -82,6 +82,20 @@ def test_stored_weights_are_exact_in_float32(llama: Llama) -> None:
             assert (values == llama.weights[weight.tensor_name(layer)]).all()
 
 
+def test_a_weight_that_is_not_per_layer_has_no_layer(llama: Llama) -> None:
+    asked = []
+
+    class Source:
+        def raw(self, weight: WeightOp, layer: int | None) -> bytes:
+            asked.append(layer)
+            return cast(bytes, llama.source.raw(weight, layer))
+
+    for name in ("output_norm", "attn_norm"):
+        weight = lookup(llama.module, name, WeightOp)
+        load_weight(weight, 1, Source(), lambda n: lookup(llama.module, n, FormatOp))
+    assert asked == [None, 1]
+
+
 def test_forward_is_llama(llama: Llama) -> None:
     ours, _ = logits(llama, [(IDS, 0)], State())
     assert (np.abs(ours.value - plain_llama(llama, IDS)) <= ours.bound).all()
