@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 
 from metainfer.driver.session import compiler_context
 from metainfer.files import atomic_dir
-from metainfer.ir.diagnostics import error
-from metainfer.ir.text import print_module
+from metainfer.ir.diagnostics import did_you_mean, error
+from metainfer.ir.text import place_of, print_module
 from metainfer.passes.context import CompilerContext
 from metainfer.passes.pipelines import DEFAULT, PASSES
 
@@ -46,39 +46,25 @@ def read_module(path: Path, ctx: CompilerContext) -> ModuleOp:
 
 
 def remaining_passes(module: ModuleOp) -> tuple[str, ...]:
-    """The passes of the default pipeline that a dump still needs."""
-    present = {op.name for op in module.walk()}
-    resolved = any("tensors" in op.properties for op in module.walk() if op.name == "spec.model")
-    done = [
-        ("plan-memory", _planned(module)),
-        ("schedule", "engine.program" in present),
-        ("fill-kernels", _filled(module)),
-        ("outline-kernels", "kernel.func" in present),
-        ("select-layouts", "infer.layout" in present),
-        ("fuse", "infer.group" in present),
-        ("specialize-entries", _specialised(module)),
-        ("plan", "plan.decision" in present),
-        ("expand-model", "func.func" in present),
-        ("resolve-model", resolved),
-    ]
-    for name, reached in done:
-        if reached:
-            return DEFAULT[DEFAULT.index(name) + 1 :]
+    """The passes of the default pipeline that come after the last one that ran on `module`.
+
+    A dump says which one that was; what its ops look like proves nothing once they are edited.
+    """
+    from metainfer.passes.manager import STAGE, stage_of
+
+    stage = stage_of(module)
+    if stage in DEFAULT:
+        return DEFAULT[DEFAULT.index(stage) + 1 :]
+    if stage is not None:
+        near = did_you_mean(stage, DEFAULT) or f"the passes are {', '.join(DEFAULT)}"
+        raise error(f"{STAGE} names no pass: '{stage}'", help=near)
+    if any(op.name != "spec.engine" for op in module.ops):
+        raise error(
+            "this IR does not say which pass it comes after",
+            place_of(module),
+            help=f'begin it with: builtin.module attributes {{{STAGE} = "fuse"}} {{',
+        )
     return DEFAULT
-
-
-def _planned(module: ModuleOp) -> bool:
-    return any(op.name == "engine.program" and "arena" in op.properties for op in module.walk())
-
-
-def _filled(module: ModuleOp) -> bool:
-    kernels = [op for op in module.ops if op.name == "kernel.func"]
-    return bool(kernels) and all("key" in op.properties for op in kernels)
-
-
-def _specialised(module: ModuleOp) -> bool:
-    names = [str(op.properties["sym_name"]) for op in module.ops if op.name == "func.func"]
-    return any("_forward" in name for name in names)
 
 
 def compile_spec(path: Path, out: Path, options: CompileOptions, report: Report) -> Path:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from metainfer.ir.diagnostics import Diagnostic, DiagnosticError, Note
 from metainfer.ir.verify import verify_module
+from metainfer.passes.base import MetaPass
+
+STAGE = "metainfer.stage"
+"""Attribute of a module: the pass of our pipeline that ran last, for a dump to resume after."""
 
 Observer = Callable[[int, ModulePass, ModuleOp], None]
 """Called after each pass with its number (from 1), itself and the module."""
@@ -29,12 +33,20 @@ def run_passes(
     verify_module(module)
     for number, one in enumerate(passes, 1):
         one.apply(ctx, module)
+        if isinstance(one, MetaPass):
+            module.attributes[STAGE] = StringAttr(one.name)
         try:
             verify_module(module)
         except DiagnosticError as problem:
             raise DiagnosticError(*(_blame(d, one) for d in problem.diagnostics)) from problem
         if observer is not None:
             observer(number, one, module)
+
+
+def stage_of(module: ModuleOp) -> str | None:
+    """Name of the pass that left the module as it is; None before the first one."""
+    stage = module.attributes.get(STAGE)
+    return stage.data if isinstance(stage, StringAttr) else None
 
 
 def _blame(diagnostic: Diagnostic, one: ModulePass) -> Diagnostic:

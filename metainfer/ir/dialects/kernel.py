@@ -152,9 +152,17 @@ class FuncOp(IRDLOperation):
             for number, line in enumerate(body):
                 printer.print_string("," if number else "")
                 printer._print_new_line()  # pyright: ignore[reportPrivateUsage]
-                printer.print_string_literal(line.data)
+                _print_line(printer, line.data)
         printer._print_new_line()  # pyright: ignore[reportPrivateUsage]
         printer.print_string("]")
+
+
+def _print_line(printer: Printer, line: str) -> None:
+    """A string literal; xDSL's own way, byte by byte, only where something needs an escape."""
+    if line.isascii() and line.isprintable() and '"' not in line and "\\" not in line:
+        printer.print_string(f'"{line}"')
+    else:
+        printer.print_string_literal(line)
 
 
 @irdl_op_definition

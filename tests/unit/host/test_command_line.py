@@ -25,6 +25,8 @@ from tiny_engine import (
     write_check,
 )
 
+from metainfer.codegen.host import worker
+
 
 @pytest.fixture
 def plain(make_build: Callable[..., Build]) -> Build:
@@ -184,7 +186,8 @@ def test_a_reader_that_leaves_is_no_crash(plain: Build) -> None:
 
 def talk(build: Build, *requests: object) -> list[dict[str, object]]:
     lines = "".join(json.dumps(request) + "\n" for request in requests)
-    done = build.python("-m", build.package.__name__, "worker", "--threads", "2", input=lines)
+    argv = worker.command(build.root, threads=2)
+    done = subprocess.run(argv, input=lines, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -219,6 +222,12 @@ def test_the_worker_measures_what_fits(make_build: Callable[..., Build]) -> None
         *({"cmd": "run", "workload": w} for w in ("prefill512", "decode_short", "decode_1000")),
     )
     assert [sorted(answer) for answer in answers] == [["rss_mb", "tok_s"]] * 3
+
+
+def test_the_worker_says_that_there_is_no_engine(tmp_path: Path) -> None:
+    done = subprocess.run(worker.command(tmp_path), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "is no build folder" in json.loads(done.stdout)["error"]
 
 
 def test_check_replays_the_recorded_tokens(tmp_path: Path) -> None:
