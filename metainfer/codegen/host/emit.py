@@ -71,7 +71,7 @@ class HostFacts:
 
 
 def weights_header(weights_id: str) -> bytes:
-    """The first `WEIGHTS_HEADER_BYTES` of `weights.bin`; `weights_id` is `MI_WEIGHTS_ID`, 64 hex."""
+    """The first `WEIGHTS_HEADER_BYTES` of `weights.bin`; `weights_id` is `MI_WEIGHTS_ID`."""
     if not re.fullmatch(r"[0-9a-f]{64}", weights_id):
         raise ValueError(f"not a SHA-256 in hex: {weights_id!r}")
     return f"MIWEIGHT{weights_id}".encode().ljust(WEIGHTS_HEADER_BYTES, b"\0")

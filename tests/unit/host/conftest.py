@@ -11,9 +11,9 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))  # for tiny_engine, which the tests here import too
 
-from tiny_engine import VOCAB, Build, import_build, set_weights, write_build  # noqa: E402
+from tiny_engine import VOCAB, Build, import_build, set_weights, write_build
 
-from metainfer.codegen.host.emit import FEATURES  # noqa: E402
+from metainfer.codegen.host.emit import FEATURES
 
 
 @pytest.fixture(scope="session")

@@ -233,7 +233,9 @@ def test_the_worker_says_that_there_is_no_engine(tmp_path: Path) -> None:
 def test_check_replays_the_recorded_tokens(tmp_path: Path) -> None:
     build = import_build(write_build(tmp_path, "checked", []), "checked")
     prompts = [[40, 41], [99] * 20, [50] * (CONTEXT - 1)]
-    cases = [{"prompt_ids": p, "tokens": expected_greedy(p, min(30, CONTEXT - len(p)))} for p in prompts]
+    cases = [
+        {"prompt_ids": p, "tokens": expected_greedy(p, min(30, CONTEXT - len(p)))} for p in prompts
+    ]
     write_check(build.root, "checked", cases)
     done = build.python("check.py")
     assert (done.returncode, done.stdout.count("ok  "), done.stderr) == (0, 4 + 3, "")

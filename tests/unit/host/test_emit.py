@@ -131,7 +131,9 @@ def _drive(tmp_path: Path, *sanitizer: str) -> None:
     sources = [*sorted((root / "tiny").glob("*.c")), FAKE / "drive.c"]
     program = root / "drive"
     include = f"-I{root / 'tiny'}"
-    subprocess.run(["gcc", *STRICT, "-g", *sanitizer, include, *sources, "-o", program, "-lm"], check=True)
+    subprocess.run(
+        ["gcc", *STRICT, "-g", *sanitizer, include, *sources, "-o", program, "-lm"], check=True
+    )
     command = ["setarch", "-R", program, root / "weights.bin"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)

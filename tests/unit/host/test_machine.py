@@ -26,7 +26,7 @@ def binding(build: Build) -> Any:
 
 
 def test_a_cpu_without_the_features_is_refused(make_build: Callable[..., Build]) -> None:
-    build = make_build([], "-DMI_CPU_FEATURES_CHECK=(__builtin_cpu_supports(\"avx512pf\"))")
+    build = make_build([], '-DMI_CPU_FEATURES_CHECK=(__builtin_cpu_supports("avx512pf"))')
     with pytest.raises(build.package.EngineError, match="needs a CPU with sse2"):
         build.package.Engine()
 
@@ -82,7 +82,9 @@ def large(make_build: Callable[..., Build]) -> Build:
 
 def test_the_report_says_where_the_weights_lie(large: Build) -> None:
     with large.package.Engine(threads=1) as engine:
-        pattern = r"weights (copied to private memory|shared with the page cache), (\d+) of 40960 KiB"
+        pattern = (
+            r"weights (copied to private memory|shared with the page cache), (\d+) of 40960 KiB"
+        )
         said = re.match(pattern, engine.report)
         assert said
         mapped = "weights.bin" in Path("/proc/self/maps").read_text()
