@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import FrameType
 
 from metainfer.ir.diagnostics import Diagnostic, DiagnosticError, Place, render
 
@@ -17,8 +19,26 @@ USAGE = 2
 INTERNAL = 3
 INTERRUPTED = 130
 
-_ENVIRONMENT = frozenset({errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+_ENVIRONMENT = frozenset(
+    {errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+)
 """Failures of a write that no change to metainfer would cure."""
+
+
+class Terminated(SystemExit):
+    """A signal asked the process to end; the code is 128 and its number, as shells report it."""
+
+
+def end_on_signals() -> None:
+    """Let a plea to end unwind the stack as an interrupt does, so that temporary files go."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Who started us may have had it ignored, as nohup does.
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _terminate)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated(128 + number)
 
 
 @dataclass(frozen=True)
@@ -54,13 +74,17 @@ def guarded(
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except Terminated as end:
+        print("terminated", file=sys.stderr)
+        raise end
     except BrokenPipeError:
         # The reader went away; the interpreter's last flush must not complain about it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return REJECTED
     except Exception as problem:
         if isinstance(problem, OSError) and problem.errno in _ENVIRONMENT:
-            print(f"error: {problem}", file=sys.stderr)
+            where = f"{problem.filename}: " if problem.filename else ""
+            print(f"error: {where}{problem.strerror}", file=sys.stderr)
             return REJECTED
         _print_crash(problem, reproducer(), traceback)
         return INTERNAL

@@ -132,9 +132,7 @@ def _host_facts(program: engine.ProgramOp, model: GgufFile) -> HostFacts:
 
 
 def _vocab(program: engine.ProgramOp) -> int:
-    buffers = {
-        b.sym_name.data: b for b in program.body.block.ops if isinstance(b, engine.BufferOp)
-    }
+    buffers = {b.sym_name.data: b for b in program.body.block.ops if isinstance(b, engine.BufferOp)}
     entry = next(op for op in program.body.block.ops if isinstance(op, engine.EntryOp))
     return int(sizes(buffers[entry.logits.root_reference.data].type)[-1])
 

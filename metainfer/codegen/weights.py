@@ -1,4 +1,4 @@
-"""`weights.bin`: every pack of a program, written once per (model, layouts) and shared by builds."""
+"""`weights.bin`: every pack of a program, written once per (model, layouts) for all builds."""
 
 from __future__ import annotations
 

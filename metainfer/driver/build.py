@@ -62,7 +62,7 @@ def remaining_passes(module: ModuleOp) -> tuple[str, ...]:
         raise error(
             "this IR does not say which pass it comes after",
             place_of(module),
-            help=f'begin it with: builtin.module attributes {{{STAGE} = "fuse"}} {{',
+            help=f'begin it with: builtin.module attributes {{{STAGE} = "PASS"}} {{',
         )
     return DEFAULT
 
@@ -111,7 +111,9 @@ def compile_spec(path: Path, out: Path, options: CompileOptions, report: Report)
         (folder / "spec.mispec").write_bytes(path.read_bytes())
         (folder / "spec.lock").write_text(spec_lock(module, built), encoding="utf-8")
         (folder / "README.md").write_text(build_readme(module, built, path), encoding="utf-8")
-        (folder / "check.json").write_text(_golden(folder, built.package, built.context), encoding="utf-8")
+        (folder / "check.json").write_text(
+            _golden(folder, built.package, built.context), encoding="utf-8"
+        )
     return out
 
 

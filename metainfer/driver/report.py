@@ -20,16 +20,22 @@ def spec_lock(module: ModuleOp, built: Engine) -> str:
         for op in module.ops
         if isinstance(op, infer.FormatOp | infer.LayoutOp | infer.PathOp)
     }
-    models = [m for e in all_of(module, spec.EngineOp) for m in e.body.block.ops
-              if isinstance(m, spec.ModelOp)]
+    models = [
+        m
+        for e in all_of(module, spec.EngineOp)
+        for m in e.body.block.ops
+        if isinstance(m, spec.ModelOp)
+    ]
     lock = {
         "model": models[0].digest.data if models and models[0].digest else None,
         "build_id": built.build_id,
         "decisions": decisions_of(module),
         "contracts": dict(sorted(contracts.items())),
         "kernels": {
-            f.sym_name.data: {"by": f.provider.data if f.provider else "", "key": built.keys[
-                f.sym_name.data]}
+            f.sym_name.data: {
+                "by": f.provider.data if f.provider else "",
+                "key": built.keys[f.sym_name.data],
+            }
             for f in all_of(module, kernel.FuncOp)
         },
     }
@@ -68,16 +74,16 @@ def build_readme(module: ModuleOp, built: Engine, source: Path) -> str:
     text = [
         f"# {name}",
         "",
-        f"An inference engine made from `{source.name}` (here as `spec.mispec`), build "
-        f"{built.build_id}.",
+        f"An inference engine made from `{source.name}` (here as `spec.mispec`).",
+        f"Build {built.build_id}.",
         "",
         "```",
         f'python -m {name} run --prompt "..."     answer a prompt',
         "python check.py                     check every file and the recorded answers",
         "```",
         "",
-        "It needs Python with `tokenizers` (and `jinja2` for chat), and a CPU with the features "
-        "named in `engine.h`.",
+        "It needs Python with `tokenizers` (and `jinja2` for chat), and a CPU with the features",
+        "that `engine.h` names.",
         "",
         "## Memory",
         "",

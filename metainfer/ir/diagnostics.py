@@ -97,9 +97,7 @@ def _excerpt(place: Place, line: str) -> list[str]:
     return [f"{number} | {shown}", f"{' ' * len(number)} | {caret}"]
 
 
-def render(
-    diagnostic: Diagnostic, read_line: Callable[[Place], str | None] = _read_line
-) -> str:
+def render(diagnostic: Diagnostic, read_line: Callable[[Place], str | None] = _read_line) -> str:
     """The text of a diagnostic; `read_line` gives the source line of a place (None: no excerpt)."""
     place = diagnostic.place
     head = f"{place}: " if place else ""

@@ -64,7 +64,7 @@ class DimsAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class RangesAttr(ParametrizedAttribute):
-    """Inclusive range of each named dimension: `#infer.ranges<tokens = 1 to 512, seqs = 1 to 1>`."""
+    """Inclusive range of each named dimension: `#infer.ranges<tokens = 1 to 512>`."""
 
     name = "infer.ranges"
     names: ArrayAttr[StringAttr]

@@ -33,10 +33,8 @@ def split_attributes(
     return properties, attributes
 
 
-def _operand(parser: Parser, name: UnresolvedOperand | None) -> SSAValue | None:
+def _operand(parser: Parser, name: UnresolvedOperand) -> SSAValue:
     """The value of an operand, which must have been defined before."""
-    if name is None:
-        return None
     values = parser.ssa_values.get(name.operand_name, ())
     if name.index >= len(values):
         parser.raise_error(f"value {name.operand_name} is not defined here", name.span)
@@ -60,8 +58,7 @@ class SimpleOp(IRDLOperation):
             given[cls.SYMBOL] = name if cls.SYMBOL == "sym_name" else SymbolRefAttr(name)
             parser.parse_optional_punctuation(",")
         operands = parser.parse_optional_undelimited_comma_separated_list(
-            lambda: _operand(parser, parser.parse_optional_unresolved_operand()),
-            lambda: _operand(parser, parser.parse_unresolved_operand()),
+            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
         )
         has_region = bool(cls.get_irdl_definition().regions)
         if has_region:
@@ -72,9 +69,11 @@ class SimpleOp(IRDLOperation):
         properties, attributes = split_attributes(cls, given)
         types: list[Attribute] = []
         if parser.parse_optional_punctuation(":"):
-            types = list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
+            types = list(
+                parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+            )
         return cls.create(
-            operands=operands or [],
+            operands=[_operand(parser, o) for o in operands or ()],
             result_types=types,
             properties=properties,
             attributes=attributes,

@@ -87,7 +87,10 @@ def _scopes(module: ModuleOp) -> Iterator[tuple[dict[str, Operation], Operation]
 
 
 def _unique_symbols(module: ModuleOp) -> Iterator[Diagnostic]:
-    tables = [module.body.block, *(p.body.block for p in module.ops if isinstance(p, engine.ProgramOp))]
+    tables = [
+        module.body.block,
+        *(p.body.block for p in module.ops if isinstance(p, engine.ProgramOp)),
+    ]
     for block in tables:
         seen: dict[str, Operation] = {}
         for op in block.ops:
@@ -154,9 +157,7 @@ def _call(op: kernel.CallOp, callee: kernel.FuncOp) -> Iterator[Diagnostic]:
     given = ([o.type for o in op.operands], [r.type for r in op.results])
     wanted = (list(callee.function_type.inputs), list(callee.function_type.outputs))
     if given != wanted:
-        yield Diagnostic(
-            f"call and signature of @{callee.sym_name.data} differ", place_of(op)
-        )
+        yield Diagnostic(f"call and signature of @{callee.sym_name.data} differ", place_of(op))
 
 
 def _linear_state(module: ModuleOp) -> Iterator[Diagnostic]:
@@ -183,7 +184,7 @@ def _dims(module: ModuleOp) -> Iterator[Diagnostic]:
         ranges = top.attributes.get("dims") or top.properties.get("dims")
         if not isinstance(top, func.FuncOp | kernel.FuncOp) or ranges is None:
             continue
-        known = set(ranges.as_dict())  # type: ignore[attr-defined]
+        known = set(ranges.as_dict())
         for op in top.walk():
             for value in op.results:
                 yield from _value_dims(op, value, known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from metainfer.ir.diagnostics import Note, did_you_mean, error
 from metainfer.knowledge import strict_yaml
@@ -78,7 +78,7 @@ class Knowledge:
         data = strict_yaml.load(path.read_text(encoding="utf-8"), str(path))
         adapter: pydantic.TypeAdapter[Contract] = pydantic.TypeAdapter(AnyContract)
         try:
-            contract = cast(Contract, adapter.validate_python(data))
+            contract = adapter.validate_python(data)
         except pydantic.ValidationError as problem:
             notes = [
                 Note(f"{'.'.join(map(str, e['loc'])) or 'contract'}: {e['msg']}")

@@ -36,8 +36,14 @@ class ApplyQuantization(MetaPass):
     @classmethod
     def choices(cls, module: ModuleOp, knowledge: Knowledge) -> list[Choice]:
         return [
-            pinned(module, "model", "weights", ("as_stored",), "as_stored",
-                   "rule: the checkpoint's bits are kept"),
+            pinned(
+                module,
+                "model",
+                "weights",
+                ("as_stored",),
+                "as_stored",
+                "rule: the checkpoint's bits are kept",
+            ),
             pinned(module, "model", "acts", ("f32",), "f32", "rule: exact activations"),
             pinned(module, "kv", "kv", ("f32", "f16"), "f32", "rule: exact state"),
         ]
@@ -61,5 +67,3 @@ class ApplyQuantization(MetaPass):
         value = decide(module, site, what, lambda: only, option)
         if value != only:
             raise error(f"{what} '{value}' has no mechanism yet", help=f"supported: {only}")
-
-

@@ -33,8 +33,11 @@ Touches = list[Touch]
 def call_touches(call: engine.CallOp, module: ModuleOp) -> Touches:
     """What a call reads and writes, but for weights and the batch."""
     callee = lookup(module, call.callee.root_reference.data, kernel.FuncOp)
-    tensors = [n.data for n, t in zip(callee.outputs, callee.function_type.outputs, strict=True)
-               if not isinstance(t, infer.StateType)]
+    tensors = [
+        n.data
+        for n, t in zip(callee.outputs, callee.function_type.outputs, strict=True)
+        if not isinstance(t, infer.StateType)
+    ]
     places = dict(zip((n.data for n in callee.arguments), call.ins, strict=True))
     places |= dict(zip(tensors, call.outs, strict=True))
     weights = {w.sym_name.data for w in all_of(module, infer.WeightOp)}

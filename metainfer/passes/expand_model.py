@@ -83,8 +83,10 @@ class _Expansion:
         self.map = knowledge.get(self.family.weight_map, WeightMap)
         self.table = read_table(view)
         self.numbers = _derived(
-            {k: cast(IntegerAttr | FloatAttr, v).value.data
-             for k, v in view.model.hparams.data.items()}
+            {
+                k: cast(IntegerAttr | FloatAttr, v).value.data
+                for k, v in view.model.hparams.data.items()
+            }
         )
         self.layers = int(self.numbers["layers"])
 
@@ -115,7 +117,9 @@ class _Expansion:
                 for layer in layers:
                     self.check_slot(name, slot, layer)
         unused = sorted(set(self.table) - used)
-        extra = [p for p in used & set(self.table) for n in self.table[p] if (n or 0) >= self.layers]
+        extra = [
+            p for p in used & set(self.table) for n in self.table[p] if (n or 0) >= self.layers
+        ]
         if unused or extra:
             names = ", ".join(unused or sorted(set(extra)))
             raise error(
@@ -193,7 +197,9 @@ class _Expansion:
         op.location = self.view.model.location
         insert_symbol(self.module, op)
 
-    def slot_texts(self, slots: Mapping[str, Slot], suffix: str, layer: int | None) -> dict[str, str]:
+    def slot_texts(
+        self, slots: Mapping[str, Slot], suffix: str, layer: int | None
+    ) -> dict[str, str]:
         """Slot → `@symbol : type`, as a template writes it after `infer.weight_ref`."""
         texts = {}
         for name, slot in slots.items():
@@ -245,5 +251,3 @@ def _literal(value: int | float) -> str:
 
 def _by(shape: Iterable[int]) -> str:
     return " x ".join(map(str, shape))
-
-

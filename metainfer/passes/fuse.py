@@ -44,8 +44,15 @@ class Fuse(MetaPass):
                 if find_match(pattern, function.body.block, module) is not None:
                     site = f"{base_name(function)}:{contract.id}"
                     found.append(
-                        Choice(site, "fuse", "yes", ("yes", "no"), "chosen", "rule",
-                               f"{contract.id}: {contract.benefit}")
+                        Choice(
+                            site,
+                            "fuse",
+                            "yes",
+                            ("yes", "no"),
+                            "chosen",
+                            "rule",
+                            f"{contract.id}: {contract.benefit}",
+                        )
                     )
         return found
 

@@ -37,11 +37,15 @@ from metainfer.passes.specialize_entries import ranges_of
 PATH = "f32_rows16"
 _KEPT = (infer.WeightRefOp, infer.LayersOp, func.ReturnOp, kernel.CallOp)
 _C_NAMES = frozenset(
-    "part parts tokens seqs lane id row score top total most inverse keys values visible slot key "
-    "angle frequency cosine sine rest limit scale sum at last blocks auto break case char const "
-    "default do double else enum extern float for goto if inline int long register return short "
-    "signed sizeof static struct switch typedef union unsigned void volatile while".split()
+    (
+        "part parts tokens seqs lane id row score top total most inverse keys values value "
+        "visible slot key seen angle frequency cosine sine rest limit scale sum at last blocks "
+        "auto break case char const default do double else enum extern float for goto if inline "
+        "int long register return short signed sizeof static struct switch typedef union unsigned "
+        "void volatile while "
+    ).split()
 )
+"""Names that lowered bodies use, and the keywords of C."""
 _LOCALS = r"[a-z][0-9]+|[a-z]+b"
 """Numbered and per-block variables of lowered bodies: `x0`, `a3`, `qsb`."""
 
@@ -92,6 +96,8 @@ class _Outliner:
         region, results = _semantics(op, inputs)
         arguments = _c_names(inputs, "in", set())
         outputs = _c_names(results, "out", set(arguments))
+        for argument, name in zip(region.block.args, arguments, strict=True):
+            argument.name_hint = name
         func_ = kernel.FuncOp.create(
             properties={
                 "function_type": FunctionType.from_lists(
@@ -192,9 +198,10 @@ def _first_function(module: ModuleOp) -> Operation:
 
 
 def meaning_text(func_: kernel.FuncOp) -> str:
-    """The semantics region as canonical text: generic form, values numbered."""
+    """The semantics region as canonical text: generic form, values numbered, properties sorted."""
     region = func_.semantics.clone()
     for inner in region.walk():
+        inner.properties = dict(sorted(inner.properties.items()))
         for value in inner.results:
             value.name_hint = None
     for argument in region.block.args:

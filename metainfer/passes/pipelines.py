@@ -28,7 +28,7 @@ DEFAULT = tuple(_PASSES)
 def _loader(module: str, name: str) -> Callable[[], type[ModulePass]]:
     def load() -> type[ModulePass]:
         found = getattr(import_module(f"metainfer.passes.{module}"), name)
-        assert issubclass(found, ModulePass)
+        assert isinstance(found, type) and issubclass(found, ModulePass)
         return found
 
     return load

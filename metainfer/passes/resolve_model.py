@@ -27,8 +27,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from metainfer.ir.diagnostics import Diagnostic, DiagnosticError, Note, Place, error
-from metainfer.ir.dialects import infer, spec
+from metainfer.ir.diagnostics import DiagnosticError, Note, Place, error
+from metainfer.ir.dialects import infer
 from metainfer.ir.dims import LayersAttr
 from metainfer.knowledge.base import Knowledge
 from metainfer.knowledge.contracts import Family, Quant
@@ -112,14 +112,10 @@ def find_family(metadata: Mapping[str, Any], knowledge: Knowledge, place: Place 
         if arch in family.arch:
             return family
     known = ", ".join(sorted(a for f in families for a in f.arch))
-    raise error(
-        f"unknown architecture '{arch}'", place, help=f"this version knows: {known}"
-    )
+    raise error(f"unknown architecture '{arch}'", place, help=f"this version knows: {known}")
 
 
-def read_hparams(
-    file: GgufFile, family: Family, place: Place | None
-) -> dict[str, int | float]:
+def read_hparams(file: GgufFile, family: Family, place: Place | None) -> dict[str, int | float]:
     """The family's hyper-parameters from the file's metadata, in the contract's order."""
     arch = str(file.metadata["general.architecture"])
     for key, reason in family.refuse.items():
@@ -194,5 +190,3 @@ def split_layer(name: str) -> tuple[str, int | None]:
     if found is None:
         return name, None
     return f"{name[: found.start()]}{{layer}}{name[found.end() :]}", int(found.group())
-
-

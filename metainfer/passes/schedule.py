@@ -52,15 +52,26 @@ class Schedule(MetaPass):
     def choices(cls, module: ModuleOp, knowledge: Knowledge) -> list[Choice]:
         alternatives = tuple(str(n) for n in (1, 2, 4, 8))
         return [
-            pinned(module, "model", "threads", alternatives, str(DEFAULT_THREADS),
-                   "rule: memory bandwidth saturates early")
+            pinned(
+                module,
+                "model",
+                "threads",
+                alternatives,
+                str(DEFAULT_THREADS),
+                "rule: memory bandwidth saturates early",
+            )
         ]
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = all_of(op, kernel.FuncOp)
         self.need(bool(kernels) and all(k.body is not None for k in kernels))
-        text = decide(op, "model", "threads", lambda: str(DEFAULT_THREADS),
-                      None if self.threads is None else str(self.threads))
+        text = decide(
+            op,
+            "model",
+            "threads",
+            lambda: str(DEFAULT_THREADS),
+            None if self.threads is None else str(self.threads),
+        )
         if not text.isdigit() or not 1 <= int(text) <= 64:
             raise error(f"threads is '{text}', want a number from 1 to 64")
         _Scheduler(op, int(text)).run()
@@ -183,8 +194,9 @@ class _Entry:
             elif isinstance(op, infer.LayersOp):
                 body.add_op(self._layers(op, names))
             elif not isinstance(op, func.ReturnOp):
-                raise error(f"{op.name} is no kernel call", place_of(op),
-                            help="run outline-kernels first")
+                raise error(
+                    f"{op.name} is no kernel call", place_of(op), help="run outline-kernels first"
+                )
         return body
 
     def _call(self, op: kernel.CallOp, names: dict[SSAValue, Attribute]) -> engine.CallOp:

@@ -42,13 +42,21 @@ class SelectLayouts(MetaPass):
     @classmethod
     def choices(cls, module: ModuleOp, knowledge: Knowledge) -> list[Choice]:
         weights = [
-            Choice(str(symbol_name(w)), "layout", WEIGHTS, (WEIGHTS,), "chosen", "rule",
-                   f"layout/{WEIGHTS}")
+            Choice(
+                str(symbol_name(w)),
+                "layout",
+                WEIGHTS,
+                (WEIGHTS,),
+                "chosen",
+                "rule",
+                f"layout/{WEIGHTS}",
+            )
             for w in _matrices(module)
         ]
         states = [
-            Choice(str(symbol_name(s)), "layout", STATE, (STATE,), "chosen", "rule",
-                   f"layout/{STATE}")
+            Choice(
+                str(symbol_name(s)), "layout", STATE, (STATE,), "chosen", "rule", f"layout/{STATE}"
+            )
             for s in all_of(module, infer.StateOp)
         ]
         return weights + states
@@ -76,6 +84,7 @@ class SelectLayouts(MetaPass):
         view = view_of(module)
         context = self.context or (view.max_context if view else None)
         self.need(context is not None)
+        assert context is not None
         for state in all_of(module, infer.StateOp):
             layout = decide(module, str(symbol_name(state)), "layout", lambda: STATE)
             import_layout(module, layout, knowledge)

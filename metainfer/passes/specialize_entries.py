@@ -82,17 +82,16 @@ class SpecializeEntries(MetaPass):
         rule = knowledge.get("perf_rule/cpu_entries", PerfRule)
         value = boxes_text(rule_boxes(whole, rule))
         single = boxes_text({"step": whole})
-        return [
-            Choice("model", "entries", value, (value, single), "chosen", "rule", f"{rule.id}")
-        ]
+        return [Choice("model", "entries", value, (value, single), "chosen", "rule", f"{rule.id}")]
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         whole = _whole(op)
         self.need(whole is not None)
         assert whole is not None
         rule = knowledge_of(ctx).get("perf_rule/cpu_entries", PerfRule)
-        text = decide(op, "model", "entries", lambda: boxes_text(rule_boxes(whole, rule)),
-                      self.entries)
+        text = decide(
+            op, "model", "entries", lambda: boxes_text(rule_boxes(whole, rule)), self.entries
+        )
         functions = all_of(op, func.FuncOp)
         for name, box in parse_boxes(text, whole).items():
             names = {f.sym_name.data: f"{name}_{f.sym_name.data}" for f in functions}

@@ -61,9 +61,7 @@ def is_packed(type_: Attribute) -> bool:
 def written_states(func: kernel.FuncOp) -> set[str]:
     """Arguments whose state the kernel updates in place."""
     block = func.semantics.block
-    written = {
-        op.operands[0] for op in block.walk() if isinstance(op, infer.StateAppendOp)
-    }
+    written = {op.operands[0] for op in block.walk() if isinstance(op, infer.StateAppendOp)}
     return {
         name.data
         for name, value in zip(func.arguments, block.args, strict=True)
@@ -103,17 +101,32 @@ def _argument(name: str, type_: Attribute, module: ModuleOp, writable: bool) -> 
         state = lookup(module, type_.state.root_reference.data, infer.StateOp)
         const = "" if writable else "const "
         return [
-            CArg(f"{name}_k", f"{const}{element_ctype(state.k.element_type)} *", "state_k", name,
-                 writable=writable),
-            CArg(f"{name}_v", f"{const}{element_ctype(state.v.element_type)} *", "state_v", name,
-                 writable=writable),
+            CArg(
+                f"{name}_k",
+                f"{const}{element_ctype(state.k.element_type)} *",
+                "state_k",
+                name,
+                writable=writable,
+            ),
+            CArg(
+                f"{name}_v",
+                f"{const}{element_ctype(state.v.element_type)} *",
+                "state_v",
+                name,
+                writable=writable,
+            ),
         ]
     if is_packed(type_):
         assert isinstance(type_, TensorType)
         format_ = weight_format(type_, module)
         return [
-            CArg(f"{name}_{field.data}", f"const {element_ctype(block.type)} *", "packed", name,
-                 field.data)
+            CArg(
+                f"{name}_{field.data}",
+                f"const {element_ctype(block.type)} *",
+                "packed",
+                name,
+                field.data,
+            )
             for field, block in zip(format_.fields, format_.decode.block.args, strict=True)
         ]
     role: Role = "vector" if len(sizes(type_)) == 1 else "tensor"

@@ -27,8 +27,8 @@ def state_append(
         f"const int32_t h = c / {head}, d = c % {head};",
         f"const size_t key = ((size_t)h * {room // 16} + slot / 16) * {head} + d;",
         f"{state}_k[key * 16 + slot % 16] = {cast}{k}[(size_t)t * {width} + c];",
-        f"{state}_v[((size_t)h * {room} + slot) * {head} + d] = "
-        f"{cast}{v}[(size_t)t * {width} + c];",
+        f"const size_t value = ((size_t)h * {room} + slot) * {head} + d;",
+        f"{state}_v[value] = {cast}{v}[(size_t)t * {width} + c];",
     ]
     limit = f" && c < {width}" if width % UNIT else ""
     columns = block(f"for (int32_t c = u * {UNIT}; c < (u + 1) * {UNIT}{limit}; c++)", body)
@@ -67,8 +67,8 @@ def _scores(head: int, load: str, scale: str) -> list[str]:
         "s[n] = mi_fma(key, mi_set(qh[d]), s[n]);",
     ]
     keep = [
-        f"s[n] = mi_select(mi_below(visible, j + n * MI_V), s[n] * {scale}, "
-        "mi_set(-__builtin_inff()));",
+        "const vi seen = mi_below(visible, j + n * MI_V);",
+        f"s[n] = mi_select(seen, s[n] * {scale}, mi_set(-__builtin_inff()));",
         "top[n] = mi_max(s[n], top[n]);",
         "mi_store(score + j + n * MI_V, s[n]);",
     ]
@@ -115,8 +115,8 @@ def _values(head: int, load: str, target: str) -> list[str]:
             *block(
                 f"for (int32_t n = 0; n < {count}; n++)",
                 [
-                    f"o[n] = mi_fma({load}(values + (size_t)j * {head} + {start} + n * MI_V), "
-                    "p, o[n]);"
+                    f"const vf v = {load}(values + (size_t)j * {head} + {start} + n * MI_V);",
+                    "o[n] = mi_fma(v, p, o[n]);",
                 ],
             ),
         ]

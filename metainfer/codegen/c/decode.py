@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from xdsl.dialects import arith
@@ -72,9 +73,17 @@ ROWS = Dialect(_vector_load, "mi_fma", "mi_to_f32", lambda c: f"mi_set({c})")
 ONE_ROW = Dialect(_scalar_load, "__builtin_fmaf", "(float)", lambda c: c)
 """The row of lane `lane` only."""
 
-_INTEGER = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^", arith.ShLIOp: "<<",
-            arith.ShRUIOp: ">>", arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
-_FLOAT = {arith.AddfOp: "+", arith.SubfOp: "-", arith.MulfOp: "*"}
+_INTEGER: dict[type[Operation], str] = {
+    arith.AndIOp: "&",
+    arith.OrIOp: "|",
+    arith.XOrIOp: "^",
+    arith.ShLIOp: "<<",
+    arith.ShRUIOp: ">>",
+    arith.AddiOp: "+",
+    arith.SubiOp: "-",
+    arith.MuliOp: "*",
+}
+_FLOAT: dict[type[Operation], str] = {arith.AddfOp: "+", arith.SubfOp: "-", arith.MulfOp: "*"}
 _KINDS = {"uint8_t": "u8", "_Float16": "f16", "float": "f32"}
 
 
@@ -102,10 +111,7 @@ class BlockDecoder:
         """The pieces of the block, in order."""
         total = infer.vector_shape(self.result.type)[0]
         edges = sorted(self._edges(self.result) | {0, total})
-        return [
-            Segment(a, b - a, self._value(self.result, Index(a)))
-            for a, b in zip(edges, edges[1:], strict=False)
-        ]
+        return [Segment(a, b - a, self._value(self.result, Index(a))) for a, b in pairwise(edges)]
 
     def _edges(self, value: SSAValue) -> set[int]:
         op = value.owner

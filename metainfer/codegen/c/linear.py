@@ -42,7 +42,9 @@ def _matrix(value: SSAValue) -> TensorType[Attribute]:
     return value.type
 
 
-def linear(op: infer.LinearOp, x: str, weight: str, y: str, rows: str, module: ModuleOp) -> list[str]:
+def linear(
+    op: infer.LinearOp, x: str, weight: str, y: str, rows: str, module: ModuleOp
+) -> list[str]:
     """`y[t][r] = sum_k x[t][k] * w[r][k]` for this part's groups of 16 rows.
 
     `rows` is the C expression for the number of input rows.

@@ -18,8 +18,8 @@ from metainfer.codegen.c.text import block
 from metainfer.ir.diagnostics import error
 from metainfer.ir.dialects import infer, kernel
 from metainfer.ir.dims import sizes
-from metainfer.ir.text import place_of
 from metainfer.ir.symbols import lookup
+from metainfer.ir.text import place_of
 
 Names = dict[SSAValue, str]
 

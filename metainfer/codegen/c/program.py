@@ -49,7 +49,7 @@ def batch_header() -> str:
             "    const int32_t *pos;     /* position of a token in its sequence */",
             "    const int32_t *row;     /* sequence of a token */",
             "    const int32_t *q_start; /* first token of each sequence, then the end */",
-            "    const int32_t *kv_len;  /* positions of a sequence that are valid after the step */",
+            "    const int32_t *kv_len;  /* positions of a sequence valid after the step */",
             "    const int32_t *slot;    /* state position that a token writes */",
             "};",
         ],
@@ -252,9 +252,11 @@ class _Model:
             last = entry.dims.as_dict()["tokens"][1]
             word = "else if" if lines else "if"
             lines += [f"{word} (b->tokens <= {last})", f"    {_entry_call(entry)}"]
-        lines += ["else", f"    {_entry_call(self.entries_[-1])}"] if lines else [
-            _entry_call(self.entries_[-1])
-        ]
+        lines += (
+            ["else", f"    {_entry_call(self.entries_[-1])}"]
+            if lines
+            else [_entry_call(self.entries_[-1])]
+        )
         head = "void mi_forward(const struct mi_model *m, const struct mi_batch *b, int part, "
         return [f"{head}int parts)", "{", *indent(lines), "}"]
 
@@ -275,7 +277,9 @@ class _Model:
             ordinal = ""
             if self._separate_ordinal(name):
                 shift = begin - first
-                ordinal = f", layer {'+' if shift >= 0 else '-'} {abs(shift)}" if shift else ", layer"
+                ordinal = (
+                    f", layer {'+' if shift >= 0 else '-'} {abs(shift)}" if shift else ", layer"
+                )
             call = f"{name}(m, b, layer{ordinal}, part, parts);"
             yield f"for (int layer = {first}; layer <= {last}; layer++)"
             yield f"    {call}"
@@ -292,11 +296,13 @@ class _Model:
 
     def _call(self, op: engine.CallOp, block_name: str) -> Iterator[str]:
         callee = lookup(self.module, op.callee.root_reference.data, kernel.FuncOp)
-        outs = [n.data for n, t in zip(callee.outputs, callee.function_type.outputs, strict=True)
-                if not isinstance(t, infer.StateType)]
-        places: dict[str, Attribute] = dict(
-            zip((n.data for n in callee.arguments), op.ins, strict=True)
-        ) | dict(zip(outs, op.outs, strict=True))
+        outs = [
+            n.data
+            for n, t in zip(callee.outputs, callee.function_type.outputs, strict=True)
+            if not isinstance(t, infer.StateType)
+        ]
+        names = [n.data for n in callee.arguments] + outs
+        places: dict[str, Attribute] = dict(zip(names, [*op.ins, *op.outs], strict=True))
         texts = [self._argument(a, places, block_name) for a in signature(callee, self.module)]
         yield from _wrapped(f"{callee.sym_name.data}(", texts)
 
@@ -333,5 +339,3 @@ def _wrapped(head: str, arguments: list[str]) -> Iterator[str]:
             line = "    "
         line += text + " "
     yield line.rstrip()
-
-

@@ -81,9 +81,7 @@ def rope(op: infer.RopeOp, x: str, batch: str, y: str) -> list[str]:
 
 def add(op: infer.AddOp, a: str, b: str, y: str, rows: str) -> list[str]:
     n = _columns(op.result.type)
-    return _elementwise(
-        n, rows, [f"STORE({y} + at, LOAD({a} + at) + LOAD({b} + at));"]
-    )
+    return _elementwise(n, rows, [f"STORE({y} + at, LOAD({a} + at) + LOAD({b} + at));"])
 
 
 def gated_act(op: infer.GatedActOp, gate: str, up: str, y: str, rows: str) -> list[str]:

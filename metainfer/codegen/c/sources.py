@@ -25,7 +25,9 @@ def isa_name(module: ModuleOp) -> str:
     """The one instruction set that the module's bodies are written for."""
     targets = {f.target.data for f in all_of(module, kernel.FuncOp) if f.target is not None}
     if len(targets) != 1:
-        raise error(f"bodies for {len(targets)} targets in one module: {', '.join(sorted(targets))}")
+        raise error(
+            f"bodies for {len(targets)} targets in one module: {', '.join(sorted(targets))}"
+        )
     language, _, isa = targets.pop().partition(":")
     if language != LANGUAGE:
         raise error(f"no toolchain for bodies in '{language}'")
@@ -49,9 +51,7 @@ def kernel_object(module: ModuleOp, compiler: Compiler, knowledge: Knowledge) ->
     return compiler.object(sources.pop("kernels.c"), sources, "kernels.c", flags)
 
 
-def kernel_keys(
-    module: ModuleOp, compiler: Compiler, knowledge: Knowledge
-) -> Mapping[str, str]:
+def kernel_keys(module: ModuleOp, compiler: Compiler, knowledge: Knowledge) -> Mapping[str, str]:
     """Kernel name → hash of everything that decides what its body must do and how it is built.
 
     Semantics, signature, dims, formats, layouts, state, numeric path, body, target, flags, the

@@ -37,9 +37,7 @@ def column_loop(columns: int, vector: Iterable[str]) -> list[str]:
     units = -(-columns // UNIT)
     body = list(vector)
     if columns % UNIT == 0:
-        body = [
-            line.replace("LOAD(", "mi_load(").replace("STORE(", "mi_store(") for line in body
-        ]
+        body = [line.replace("LOAD(", "mi_load(").replace("STORE(", "mi_store(") for line in body]
         return _columns(units, "", body)
     body = [_partial(line) for line in body]
     limit = [f"const int32_t n = {columns} - c < MI_V ? {columns} - c : MI_V;"]

@@ -175,7 +175,8 @@ class EntryOp(SimpleOp):
     """A whole step for batches inside a box of dimensions; `logits` is its result.
 
     ```mlir
-    engine.entry @decode attributes {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, logits = @logits} {
+    engine.entry @decode attributes {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, \
+logits = @logits} {
       engine.barrier
     }
     ```

@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
-    IRDLOperation,
     base,
     irdl_attr_definition,
     irdl_op_definition,
@@ -144,8 +143,8 @@ class FormatOp(SimpleOp):
     """A storage format: `decode` turns the fields of one block into its values.
 
     ```mlir
-    infer.format @pair attributes {block = 2, bytes = 4, contract = "quant/pair", fields = ["d", "q"], \
-hash = "00", type_id = 99} {
+    infer.format @pair attributes {block = 2, bytes = 4, contract = "quant/pair", \
+fields = ["d", "q"], hash = "00", type_id = 99} {
     ^bb0(%d: f16, %q: vector<2xi8>):
       %df = infer.cast %d : vector<2xf32>
       %qf = infer.cast %q {signed} : vector<2xf32>
@@ -178,7 +177,9 @@ hash = "00", type_id = 99} {
         )
         total = sum(field_bytes(t) for t in block.arg_types)
         if total != self.bytes.value.data:
-            raise VerifyException(f"fields take {total} bytes, the block has {self.bytes.value.data}")
+            raise VerifyException(
+                f"fields take {total} bytes, the block has {self.bytes.value.data}"
+            )
 
 
 def field_bytes(type_: Attribute) -> int:
@@ -647,7 +648,8 @@ class GroupOp(SimpleOp):
 
     ```mlir
     %x, %w = "test.values"() : () -> (tensor<?x32xf32, #infer.dims<tokens, _>>, tensor<64x32xf32>)
-    %y = infer.group attributes {rule = "fusion/example"} : tensor<?x64xf32, #infer.dims<tokens, _>> {
+    %y = infer.group attributes {rule = "fusion/example"} \
+: tensor<?x64xf32, #infer.dims<tokens, _>> {
       %0 = infer.linear %x, %w : tensor<?x64xf32, #infer.dims<tokens, _>>
       infer.yield %0
     }
@@ -704,4 +706,3 @@ Infer = Dialect(
     ],
     [QuantType, BatchType, StateType, DimsAttr, RangesAttr, LayersAttr, ScheduleAttr],
 )
-

@@ -92,7 +92,7 @@ class FuncOp(IRDLOperation):
     def parse(cls, parser: Parser) -> FuncOp:
         properties: dict[str, Attribute] = {"sym_name": parser.parse_symbol_name()}
         paren = parser.Delimiter.PAREN
-        arguments = parser.parse_comma_separated_list(paren, parser.parse_argument)
+        arguments = parser.parse_comma_separated_list(paren, lambda: _placed_argument(parser))
         parser.parse_punctuation("->")
 
         def result() -> tuple[str, Attribute]:
@@ -110,9 +110,7 @@ class FuncOp(IRDLOperation):
         region = parser.parse_region(arguments)
         if parser.parse_optional_keyword("body"):
             properties["body"] = parser.parse_attribute()
-        return cls.create(
-            properties=properties | given, attributes=attributes, regions=[region]
-        )
+        return cls.create(properties=properties | given, attributes=attributes, regions=[region])
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -163,6 +161,13 @@ def _print_line(printer: Printer, line: str) -> None:
         printer.print_string(f'"{line}"')
     else:
         printer.print_string_literal(line)
+
+
+def _placed_argument(parser: Parser) -> Parser.Argument:
+    """`%name: type`, with the location that a debug print adds."""
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument
 
 
 @irdl_op_definition

