@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
 from metainfer.ir.diagnostics import Diagnostic, DiagnosticError
 from metainfer.ir.dialects import engine, infer, kernel
-from metainfer.ir.dims import ScheduleAttr, verify_dims
+from metainfer.ir.dims import STATIC, ScheduleAttr, dim_names, verify_dims
 from metainfer.ir.symbols import symbol_name, symbols
 from metainfer.ir.text import place_of
 
@@ -107,22 +107,62 @@ _KINDS: dict[type[Operation], tuple[str, type[Operation]]] = {
     kernel.CallOp: ("callee", kernel.FuncOp),
     engine.CallOp: ("callee", kernel.FuncOp),
     kernel.FuncOp: ("path", infer.PathOp),
+    infer.StateOp: ("layout", infer.LayoutOp),
+    engine.EntryOp: ("logits", engine.BufferOp),
 }
 """Symbol uses as properties: op → property and what it must name."""
 
 
 def _symbol_uses(module: ModuleOp) -> Iterator[Diagnostic]:
     for scope, op in _scopes(module):
-        if (use := _KINDS.get(type(op))) is not None:
+        use = _KINDS.get(type(op))
+        if use is not None and use[0] in op.properties:
             yield from _one_use(op, scope, op.properties[use[0]], use[1])
         if isinstance(op, engine.CallOp):
             for name in (*op.ins, *op.outs):
                 if isinstance(name, SymbolRefAttr):
-                    yield from _one_use(op, scope, name, Operation)
-        for value in (*op.operands, *op.results):
-            if isinstance(value.type, infer.StateType):
-                yield from _one_use(op, scope, value.type.state, infer.StateOp, engine.StateOp)
+                    yield from _one_use(op, scope, name, *_PLACES)
+        for type_ in dict.fromkeys(_used_types(op)):
+            yield from _type_uses(op, scope, type_)
     yield from _types(module)
+    yield from _stored(module)
+
+
+_PLACES = (engine.PackOp, engine.StateOp, engine.BufferOp)
+
+
+def _used_types(op: Operation) -> Iterator[Attribute]:
+    if isinstance(op, infer.WeightOp):
+        yield op.type
+    arguments = (a for r in op.regions for b in r.blocks for a in b.args)
+    for value in (*op.operands, *op.results, *arguments):
+        yield value.type
+
+
+def _type_uses(op: Operation, scope: dict[str, Operation], type_: Attribute) -> Iterator[Diagnostic]:
+    """The state of a state value, and the format and layout of a weight."""
+    if isinstance(type_, infer.StateType):
+        yield from _one_use(op, scope, type_.state, infer.StateOp, engine.StateOp)
+    if not isinstance(type_, TensorType):
+        return
+    if isinstance(type_.element_type, infer.QuantType):
+        format_ = SymbolRefAttr(type_.element_type.format)
+        yield from _one_use(op, scope, format_, infer.FormatOp)
+    if isinstance(type_.encoding, SymbolRefAttr):
+        yield from _one_use(op, scope, type_.encoding, infer.LayoutOp)
+
+
+def _stored(module: ModuleOp) -> Iterator[Diagnostic]:
+    """A program's packs and slabs bear the names of the weights and states that they hold."""
+    scope = symbols(module)
+    for program in module.ops:
+        if not isinstance(program, engine.ProgramOp):
+            continue
+        for op in program.body.block.ops:
+            if isinstance(op, engine.PackOp):
+                yield from _one_use(op, scope, SymbolRefAttr(op.sym_name), infer.WeightOp)
+            if isinstance(op, engine.StateOp):
+                yield from _one_use(op, scope, SymbolRefAttr(op.sym_name), infer.StateOp)
 
 
 def _one_use(
@@ -186,19 +226,20 @@ def _dims(module: ModuleOp) -> Iterator[Diagnostic]:
             continue
         known = set(ranges.as_dict())
         for op in top.walk():
-            for value in op.results:
+            arguments = (a for r in op.regions for b in r.blocks for a in b.args)
+            for value in (*op.results, *arguments):
                 yield from _value_dims(op, value, known)
 
 
 def _value_dims(op: Operation, value: SSAValue, known: set[str]) -> Iterator[Diagnostic]:
-    from xdsl.dialects.builtin import TensorType
-
-    from metainfer.ir.dims import dim_names
-
     if not isinstance(value.type, TensorType):
         return
-    verify_dims(value.type)
-    for name in set(dim_names(value.type)) - known - {"_"}:
+    try:
+        verify_dims(value.type)
+    except VerifyException as problem:
+        yield Diagnostic(f"{op.name}: {problem}", place_of(op))
+        return
+    for name in sorted(set(dim_names(value.type)) - known - {STATIC}):
         yield Diagnostic(f"{op.name}: dimension '{name}' has no range here", place_of(op))
 
 

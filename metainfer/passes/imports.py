@@ -88,7 +88,7 @@ def import_format(module: ModuleOp, name: str, knowledge: Knowledge) -> None:
     formats = [op for op in fragment.ops if isinstance(op, infer.FormatOp)]
     if len(formats) != 1 or formats[0].sym_name.data != name:
         raise error(f"contract {contract.id}: decode.mlir must define infer.format @{name}")
-    op = formats[0]
+    op: Operation = formats[0]
     op.detach()
     op.properties |= _header(contract, knowledge) | {
         "type_id": IntegerAttr(contract.type_id, i64),
