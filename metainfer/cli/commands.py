@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from metainfer.cli.boundary import DONE, Reproducer, guarded
+from metainfer.cli.boundary import DONE, REJECTED, Reproducer, guarded
 from metainfer.cli.progress import Progress, progress_of
+from metainfer.ir.diagnostics import error
 
 EPILOG = (
     "Exit codes: 0 done; 1 refused, with the reason; 2 wrong usage; 3 a bug in metainfer; "
@@ -128,12 +130,27 @@ def run_command(
 
 
 @app.command("check")
-def check_command(engine: Engine) -> None:
+def check_command(
+    engine: Engine,
+    reference: Annotated[
+        bool,
+        typer.Option("--reference", help="Also compare its tokens and layers with float64."),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    cc: Cc = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
     """Check a built engine: its files' digests, its build and a known answer."""
 
     def body() -> int:
         from metainfer.driver.engine import check_engine
 
+        if reference:
+            with progress_of(quiet, verbose) as progress:
+                return _check_reference(engine, cc, json, progress)
+        if json:
+            raise error("--json goes with --reference")
         return check_engine(engine)
 
     _finish(body)
@@ -215,6 +232,20 @@ def engine_arguments(**options: object) -> list[str]:
         elif value is not None and value is not False:
             arguments.append(f"{flag}={value}")
     return arguments
+
+
+def _check_reference(engine: Path, cc: str | None, json: bool, progress: Progress) -> int:
+    from json import dumps
+
+    from metainfer.driver.agreement import check_against_reference
+    from metainfer.driver.engine import check_engine
+
+    # With JSON, standard output is for the one object.
+    if code := check_engine(engine, stdout=sys.stderr.fileno() if json else None):
+        return code
+    result = check_against_reference(engine, cc, progress.stage)
+    print(dumps(result.as_dict(), indent=2) if json else result.as_text())
+    return DONE if result.agreement.holds else REJECTED
 
 
 def _bring_up_to_date(

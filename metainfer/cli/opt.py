@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metainfer.cli.boundary import DONE, Reproducer, guarded
-from metainfer.ir.diagnostics import Place, error
+from metainfer.cli.boundary import DONE, Reproducer, end_on_signals, guarded
+from metainfer.ir.diagnostics import error
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -21,6 +21,7 @@ STDIN = "<stdin>"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `metainfer-opt` on `argv` (default: the process's); the exit code."""
+    end_on_signals()
     arguments = _argument_parser().parse_args(argv)
     run = _Run(arguments)
     return guarded(run, sources=run.sources, reproducer=run.reproducer, traceback=True)
@@ -78,28 +79,24 @@ class _Run:
 
         self.sources[SOURCE] = self.arguments.passes
         passes = parse_passes(self.arguments.passes, PASSES)
-        ckb = self.arguments.ckb
-        if ckb is not None and not ckb.is_dir():
-            raise error(f"--ckb {ckb}: no such folder")
-        ctx = compiler_context(ckb)
+        ctx = compiler_context(self.arguments.ckb)
         module = self._read(ctx)
         run_passes(ctx, module, passes)
         self._write(module)
         return DONE
 
     def _read(self, ctx: Context) -> ModuleOp:
+        from metainfer.driver.source import decode_source, parse_source, read_source
+
         name = self.arguments.file
-        self.input = text = read_text(name)
-        if Path(name).suffix == ".mispec":
-            from metainfer.spec.frontend import parse_mispec
-
-            return parse_mispec(text, name)
-
-        from metainfer.ir.text import parse_module
-
         if name == "-":
+            name, raw = STDIN, sys.stdin.buffer.read()
+        else:
+            raw = read_source(Path(name))
+        self.input = text = decode_source(raw, name)
+        if name == STDIN:
             self.sources[STDIN] = text
-        return parse_module(text, STDIN if name == "-" else name, ctx)
+        return parse_source(text, name, ctx)
 
     def _write(self, module: ModuleOp) -> None:
         from metainfer.ir.text import print_module
@@ -129,23 +126,6 @@ class _Run:
             command += ["--ckb", str(self.arguments.ckb)]
         suffix = ".mispec" if Path(self.arguments.file).suffix == ".mispec" else ".mlir"
         return Reproducer(suffix, self.input, shlex.join(command))
-
-
-def read_text(name: str) -> str:
-    """The text of `name`, `-` being standard input; a diagnostic if it cannot be read."""
-    if name != "-" and Path(name).suffix not in (".mispec", ".mlir"):
-        raise error(f"{name}: expected a .mispec or .mlir file, or - for IR on standard input")
-    try:
-        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as problem:
-        raise error(f"cannot read {name}: {problem.strerror}") from problem
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as problem:
-        line = raw.count(b"\n", 0, problem.start) + 1
-        column = problem.start - (raw.rfind(b"\n", 0, problem.start) + 1) + 1
-        place = Place(STDIN if name == "-" else name, line, column)
-        raise error("this byte is not UTF-8 text", place) from problem
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def emit_engine(
     )
     sources["engine.h"] = engine_header(program, facts)
     report("compiling")
-    library = _library(sources, module, compiler, knowledge)
+    library = engine_library(sources, module, compiler, knowledge)
     tokenizer = build_tokenizer(model.metadata).to_str()
     files = {path: text.encode() for path, text in host.items()}
     files |= {f"{package}/{name}": text.encode() for name, text in sources.items()}
@@ -101,10 +101,10 @@ def _check_keys(module: ModuleOp, keys: Mapping[str, str]) -> None:
             raise error(f"kernel @{name} does not have the key of its body: run fill-kernels")
 
 
-def _library(
+def engine_library(
     sources: Mapping[str, str], module: ModuleOp, compiler: Compiler, knowledge: Knowledge
 ) -> Path:
-    """One object per file; kernels keep theirs, the one that the gate ran."""
+    """`engine.so` of C files by name: one object each; kernels keep theirs, that the gate ran."""
     flags = isa_of(knowledge, isa_name(module)).flags
     headers = {n: t for n, t in sources.items() if n.endswith(".h")}
     objects = [kernel_object(module, compiler, knowledge)]
@@ -146,8 +146,8 @@ def _hash(texts: list[str]) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
-def write_engine(built: Engine, folder: Path) -> None:
-    """Write every file below `folder`, with `manifest.json` over all of them."""
+def write_engine(built: Engine, folder: Path, inputs: Mapping[str, str]) -> None:
+    """Write every file below `folder`, with `manifest.json` over all of them and their `inputs`."""
     for path, data in built.files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -156,5 +156,5 @@ def write_engine(built: Engine, folder: Path) -> None:
     digests = {p: hashlib.sha256(d).hexdigest() for p, d in sorted(built.files.items())}
     with (folder / "weights.bin").open("rb") as weights:
         digests["weights.bin"] = hashlib.file_digest(weights, "sha256").hexdigest()
-    manifest = {"build_id": built.build_id, "files": digests}
+    manifest = {"build_id": built.build_id, "inputs": inputs, "files": digests}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")

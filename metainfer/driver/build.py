@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 
+from metainfer.codegen.engine import Engine, emit_engine, write_engine
+from metainfer.driver.fresh import inputs_of, model_inputs
+from metainfer.driver.linker import Linker
+from metainfer.driver.report import build_readme, spec_lock
 from metainfer.driver.session import compiler_context
-from metainfer.files import atomic_dir
+from metainfer.driver.source import decode_source, parse_source, read_module, read_source
+from metainfer.driver.target import engine_target, writing
+from metainfer.files import atomic_dir, cache_dir
 from metainfer.ir.diagnostics import did_you_mean, error
 from metainfer.ir.text import place_of, print_module
+from metainfer.models.source import Progress, digest_of
 from metainfer.passes.context import CompilerContext
+from metainfer.passes.manager import STAGE, run_passes, stage_of
 from metainfer.passes.pipelines import DEFAULT, PASSES
+from metainfer.passes.resolve_model import model_path, open_model
+from metainfer.spec.view import SpecView
+
+__all__ = ["CompileOptions", "compile_spec", "read_module", "remaining_passes"]
 
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How to compile: another knowledge base, a dump to start from, a C compiler."""
+    """How to compile: another knowledge base, a dump to start from, a C compiler.
+
+    `fetched` is called with the bytes done, and those in all if known, while a model is downloaded.
+    """
 
     ckb: Path | None = None
     start: Path | None = None
     cc: str | None = None
-
-
-def read_module(path: Path, ctx: CompilerContext) -> ModuleOp:
-    """The module of a `.mispec` or `.mlir` file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise error(f"cannot read {path}: {problem.strerror}") from None
-    except UnicodeDecodeError as problem:
-        raise error(f"{path} is not UTF-8 text (byte {problem.start})") from None
-    if path.suffix == ".mispec":
-        from metainfer.spec.frontend import parse_mispec
-
-        return parse_mispec(text, str(path))
-    from metainfer.ir.text import parse_module
-
-    return parse_module(text, str(path), ctx)
+    fetched: Progress | None = None
 
 
 def remaining_passes(module: ModuleOp) -> tuple[str, ...]:
@@ -50,8 +51,6 @@ def remaining_passes(module: ModuleOp) -> tuple[str, ...]:
 
     A dump says which one that was; what its ops look like proves nothing once they are edited.
     """
-    from metainfer.passes.manager import STAGE, stage_of
-
     stage = stage_of(module)
     if stage in DEFAULT:
         return DEFAULT[DEFAULT.index(stage) + 1 :]
@@ -72,15 +71,38 @@ def compile_spec(path: Path, out: Path, options: CompileOptions, report: Report)
 
     The folder appears when everything has been written, or not at all.
     """
-    from metainfer.codegen.engine import emit_engine, write_engine
-    from metainfer.driver.report import build_readme, spec_lock
-    from metainfer.models.source import digest_of
-    from metainfer.passes.manager import run_passes
-    from metainfer.passes.resolve_model import open_model
-
+    target = engine_target(out)
+    spec = read_source(path, ".mispec")
+    dump = read_source(options.start, ".mlir") if options.start else None
     ctx = compiler_context(options.ckb, options.cc, report)
-    module = read_module(options.start or path, ctx)
+    ctx.base = path.parent
+    module = _parse(options.start or path, spec if dump is None else dump, ctx)
+    linker = ctx.gate
+    assert isinstance(linker, Linker)
+    # Before the model is fetched, which is of no use without a compiler.
+    inputs = inputs_of(spec, dump, ctx.ckb, linker.compiler)
+    model_path(module, ctx, options.fetched)
+    dumps = _run_passes(module, ctx, report)
+    with writing(cache_dir()):
+        _admit(module, linker)
+        model = open_model(module, ctx)
+        digest = digest_of(model.path)
+        built = emit_engine(module, model, digest, linker.compiler, ctx.knowledge, report)
+    inputs |= model_inputs(SpecView(module).model.uri.data, digest)
+    with writing(out), atomic_dir(target) as folder:
+        write_engine(built, folder, inputs)
+        _write_rest(built, folder, module, dumps, spec, path)
+    return out
+
+
+def _parse(path: Path, raw: bytes, ctx: CompilerContext) -> ModuleOp:
+    module = parse_source(decode_source(raw, str(path)), str(path), ctx)
     _refuse_unregistered(module)
+    return module
+
+
+def _run_passes(module: ModuleOp, ctx: CompilerContext, report: Report) -> dict[str, str]:
+    """Run the passes that `module` still needs; the IR after each, by file name."""
     dumps: dict[str, str] = {}
     names = remaining_passes(module)
     first = len(DEFAULT) - len(names)
@@ -91,30 +113,33 @@ def compile_spec(path: Path, out: Path, options: CompileOptions, report: Report)
         dumps[f"{first + number:03d}-{name}.mlir"] = print_module(after, locations=True)
 
     run_passes(ctx, module, [PASSES[n]()() for n in names], keep)
-    assert ctx.gate is not None
-    refused = ctx.gate.admit(module)
+    return dumps
+
+
+def _admit(module: ModuleOp, linker: Linker) -> None:
+    refused = linker.admit(module)
     if refused:
         name, reason = next(iter(refused.items()))
         raise error(f"kernel @{name} is not verified: {reason}")
-    model = open_model(module, ctx)
-    from metainfer.driver.linker import Linker
 
-    assert isinstance(ctx.gate, Linker)
-    built = emit_engine(
-        module, model, digest_of(model.path), ctx.gate.compiler, ctx.knowledge, report
-    )
-    with atomic_dir(out) as folder:
-        write_engine(built, folder)
-        (folder / "ir").mkdir()
-        for name, text in dumps.items():
-            (folder / "ir" / name).write_text(text, encoding="utf-8")
-        (folder / "spec.mispec").write_bytes(path.read_bytes())
-        (folder / "spec.lock").write_text(spec_lock(module, built), encoding="utf-8")
-        (folder / "README.md").write_text(build_readme(module, built, path), encoding="utf-8")
-        (folder / "check.json").write_text(
-            _golden(folder, built.package, built.context), encoding="utf-8"
-        )
-    return out
+
+def _write_rest(
+    built: Engine,
+    folder: Path,
+    module: ModuleOp,
+    dumps: Mapping[str, str],
+    spec: bytes,
+    path: Path,
+) -> None:
+    """What is beside the engine's own files: IR, spec, lock, README and the recorded answers."""
+    (folder / "ir").mkdir()
+    for name, text in dumps.items():
+        (folder / "ir" / name).write_text(text, encoding="utf-8")
+    (folder / "spec.mispec").write_bytes(spec)
+    (folder / "spec.lock").write_text(spec_lock(module, built), encoding="utf-8")
+    (folder / "README.md").write_text(build_readme(module, built, path), encoding="utf-8")
+    golden = _golden(folder, built.package, built.context)
+    (folder / "check.json").write_text(golden, encoding="utf-8")
 
 
 def _refuse_unregistered(module: ModuleOp) -> None:
@@ -129,7 +154,7 @@ import json, sys
 from {package} import Engine
 from {package}.text import encode
 with Engine() as engine:
-    prompts = [encode(p) for p in json.loads(sys.argv[1])]
+    prompts = [encode(p)[:{count}] for p in json.loads(sys.argv[1])]
     tokens = [list(engine.stream(ids, {count}, ignore_end=True)) for ids in prompts]
 cases = [{{"prompt_ids": p, "tokens": t}} for p, t in zip(prompts, tokens)]
 print(json.dumps({{"cases": cases}}))
@@ -138,12 +163,11 @@ print(json.dumps({{"cases": cases}}))
 
 def _golden(folder: Path, package: str, context: int) -> str:
     """What the engine answers to fixed prompts, for `check.py` to repeat elsewhere."""
-    import subprocess
-    import sys
-
     script = _RECORD.format(package=package, count=min(16, context // 2))
-    command = [sys.executable, "-c", script, json.dumps(GOLDEN_PROMPTS)]
+    # -B: byte code holds time stamps, and equal builds are equal byte for byte.
+    command = [sys.executable, "-B", "-c", script, json.dumps(GOLDEN_PROMPTS)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
-        raise error(f"the engine was built but does not run: {done.stderr.strip()[-500:]}")
+        said = done.stderr.strip()[-500:] or f"it ended with status {done.returncode}"
+        raise error(f"the engine was built but does not run: {said}")
     return done.stdout

@@ -36,7 +36,9 @@ def worker(folder: Path, arguments: list[str]) -> int:
     return _execute(folder, ["-m", package_of(folder), "worker", *arguments])
 
 
-def check_engine(folder: Path) -> int:
-    """Run the folder's own `check.py`; its exit code."""
+def check_engine(folder: Path, stdout: int | None = None) -> int:
+    """Run the folder's own `check.py`; its exit code. `stdout` is a file descriptor for its lines."""
     package_of(folder)
-    return subprocess.run([sys.executable, str(folder / "check.py")]).returncode
+    command = [sys.executable, str(folder / "check.py")]
+    code = subprocess.run(command, stdout=stdout).returncode
+    return code if code >= 0 else 128 - code

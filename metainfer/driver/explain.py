@@ -8,6 +8,7 @@ from typing import TypedDict
 from xdsl.dialects.builtin import ModuleOp
 
 from metainfer.driver.session import compiler_context
+from metainfer.driver.source import read_module
 from metainfer.ir.dialects import plan
 from metainfer.ir.symbols import all_of
 
@@ -42,7 +43,6 @@ def decisions_of(module: ModuleOp) -> list[Decision]:
 
 def explain(path: Path, ckb: Path | None = None) -> list[Decision]:
     """The decisions that compiling `path` would take; nothing is built."""
-    from metainfer.driver.build import read_module
     from metainfer.passes.manager import run_passes
     from metainfer.passes.pipelines import DEFAULT, PASSES
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from metainfer.driver.linker import Linker
 from metainfer.driver.providers import RuleProvider
+from metainfer.ir.diagnostics import error
 from metainfer.passes.context import CompilerContext
 from metainfer.resources import ckb_dir
 
@@ -24,8 +25,19 @@ def compiler_context(
     """The context that `metainfer` and `metainfer-opt` compile in; `cc` names a C compiler."""
     from metainfer.codegen.c.toolchain import find_compiler
 
+    if ckb is not None:
+        _check_contracts(ckb)
     ctx = CompilerContext(ckb=ckb or ckb_dir())
     compiler = cache(lambda: find_compiler(cc))
     ctx.providers = (RuleProvider(ctx.knowledge),)
     ctx.gate = Linker(ctx.knowledge, compiler, report)
     return ctx
+
+
+def _check_contracts(folder: Path) -> None:
+    if not folder.is_dir():
+        raise error(f"--ckb {folder}: no such folder")
+    if not any(folder.glob("*/*/contract.yaml")):
+        raise error(
+            f"--ckb {folder}: no contracts in it", help="they lie in KIND/NAME/contract.yaml"
+        )

@@ -38,6 +38,9 @@ from metainfer.ir.dialects.infer import (
     ConcatOp,
     DecodedOp,
     FormatOp,
+    LookupOp,
+    ReshapeOp,
+    SliceOp,
     field_bytes,
     vector_shape,
 )
@@ -113,7 +116,28 @@ def _signed_or_not(x: Blocks, dtype: np.dtype[Any]) -> Blocks:
 def _concat(op: Operation, args: tuple[Blocks, ...]) -> Blocks:
     count = max(x.shape[0] for x in args)
     parts = [_full(x, operand.type) for x, operand in zip(args, op.operands, strict=True)]
-    return np.concatenate([np.broadcast_to(p, (count, *p.shape[1:])) for p in parts], axis=1)
+    assert isinstance(op, ConcatOp)
+    whole = [np.broadcast_to(p, (count, *p.shape[1:])) for p in parts]
+    return np.concatenate(whole, axis=1 + op.along())
+
+
+def _slice(op: Operation, args: tuple[Blocks, ...]) -> Blocks:
+    assert isinstance(op, SliceOp)
+    first = op.offset.value.data
+    return _full(args[0], op.x.type)[:, first : first + vector_shape(op.result.type)[0]]
+
+
+def _reshape(op: Operation, args: tuple[Blocks, ...]) -> Blocks:
+    assert isinstance(op, ReshapeOp)
+    return _full(args[0], op.x.type).reshape(args[0].shape[0], *vector_shape(op.result.type))
+
+
+def _lookup(op: Operation, args: tuple[Blocks, ...]) -> Blocks:
+    assert isinstance(op, LookupOp)
+    table = np.array(list(op.table.get_values()), np.float64)
+    if args[0].max(initial=0) >= table.size:
+        raise error(f"'{op.name}' looks beyond its {table.size} entries", place_of(op))
+    return table[args[0]]
 
 
 def _shift(shift: Callable[[Blocks, Blocks], Blocks]) -> Step:
@@ -183,6 +207,9 @@ VALUES = Reading(
         arith.MulfOp: _elementwise(np.multiply),
         CastOp: _cast,
         ConcatOp: _concat,
+        SliceOp: _slice,
+        ReshapeOp: _reshape,
+        LookupOp: _lookup,
     },
 )
 """The values of a block."""
@@ -194,6 +221,7 @@ TERMS = Reading(
         arith.ConstantOp: _absolute(_constant),
         arith.SubfOp: _elementwise(np.add),
         CastOp: _absolute(_cast),
+        LookupOp: _absolute(_lookup),
     },
 )
 """For each value the magnitudes of its terms, summed."""

@@ -139,7 +139,9 @@ def _used_types(op: Operation) -> Iterator[Attribute]:
         yield value.type
 
 
-def _type_uses(op: Operation, scope: dict[str, Operation], type_: Attribute) -> Iterator[Diagnostic]:
+def _type_uses(
+    op: Operation, scope: dict[str, Operation], type_: Attribute
+) -> Iterator[Diagnostic]:
     """The state of a state value, and the format and layout of a weight."""
     if isinstance(type_, infer.StateType):
         yield from _one_use(op, scope, type_.state, infer.StateOp, engine.StateOp)

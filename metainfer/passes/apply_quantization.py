@@ -7,6 +7,7 @@ after:  the state's element type is the decided one; weights keep the checkpoint
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -23,6 +24,7 @@ from metainfer.passes.pins import pinned
 STATE_TYPES: dict[str, Attribute] = {"f32": Float32Type(), "f16": Float16Type()}
 
 
+@dataclass(frozen=True)
 class ApplyQuantization(MetaPass):
     """Sets the state's element type; checks that the other formats are ones it can apply."""
 

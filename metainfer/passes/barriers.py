@@ -123,7 +123,9 @@ class _Walker:
                 assert first is not None
                 if not isinstance(first, engine.BarrierOp):
                     _barrier_before(first)
-        return [t for tail in tails for t in tail]
+        open_ = [t for tail in tails for t in tail]
+        waits = any(isinstance(o, engine.BarrierOp) for b in used for o in b.body.block.ops)
+        return open_
 
 
 def _until_barrier(block: Block) -> Iterator[engine.CallOp]:

@@ -54,6 +54,8 @@ class CompilerContext(Context):
     providers: Sequence[BodyProvider] = ()
     gate: Gate | None = None
     download: bool = True
+    base: Path | None = None
+    """Folder that relative `file:` sources start from; default: that of the file they stand in."""
 
     def __post_init__(self) -> None:
         register_dialects(self)

@@ -44,10 +44,12 @@ class FillKernels(MetaPass):
         providers = {k.sym_name.data: iter(ctx.providers) for k in kernels}
         waiting = [k for k in kernels if k.body is None]
         reasons: dict[str, list[str]] = {}
-        while waiting:
+        while True:
             for func in waiting:
                 _next_body(func, op, providers[func.sym_name.data], reasons)
             refused = ctx.gate.admit(op)
+            if not refused:
+                break
             for name, reason in refused.items():
                 reasons.setdefault(name, []).append(reason)
             waiting = [k for k in kernels if k.sym_name.data in refused]

@@ -6,6 +6,7 @@ after:  %q, %k, %v = infer.group {rule = "fusion/qkv"} { the three, unchanged }
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -26,6 +27,7 @@ Match = dict[Operation, Operation]
 """Pattern op → matched op."""
 
 
+@dataclass(frozen=True)
 class Fuse(MetaPass):
     """Groups every place that a fusion contract matches and the plan allows."""
 
@@ -154,7 +156,9 @@ def _wrap(match: Match, id_: str, pattern: func.FuncOp) -> None:
     for op in ops:
         op.detach()
         group.body.block.add_op(op)
-    group.body.block.add_op(infer.YieldOp.create(operands=outputs))
+    last = infer.YieldOp.create(operands=outputs)
+    derived(last, ops[-1], Fuse.name)
+    group.body.block.add_op(last)
 
 
 def _position(op: Operation) -> int:

@@ -11,6 +11,8 @@ from typing import TypeVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    FileLineColLoc,
+    IntAttr,
     IntegerAttr,
     ModuleOp,
     NameLoc,
@@ -77,7 +79,8 @@ def _header(contract: Contract, knowledge: Knowledge) -> dict[str, Attribute]:
 
 
 def _contract_place(op: OpT, contract: Contract) -> OpT:
-    op.location = NameLoc(StringAttr(contract.id), op.location)
+    file = StringAttr(f"ckb/{contract.id}/contract.yaml")
+    op.location = NameLoc(StringAttr(contract.id), FileLineColLoc(file, IntAttr(1), IntAttr(1)))
     return op
 
 

@@ -175,7 +175,9 @@ def _semantics(op: Operation, inputs: list[SSAValue]) -> tuple[Region, list[SSAV
     returned = [values[r] for r in results]
     for value, source in zip(returned, results, strict=True):
         value.name_hint = source.name_hint
-    block.add_op(kernel.ReturnOp.create(operands=returned))
+    last = kernel.ReturnOp.create(operands=returned)
+    derived(last, op, OutlineKernels.name)
+    block.add_op(last)
     return Region(block), results
 
 

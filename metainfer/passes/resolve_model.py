@@ -33,7 +33,7 @@ from metainfer.ir.dims import LayersAttr
 from metainfer.knowledge.base import Knowledge
 from metainfer.knowledge.contracts import Family, Quant
 from metainfer.models.gguf import GgufFile, GgufTensor, TensorFormat, read_gguf
-from metainfer.models.source import digest_of, resolve_source
+from metainfer.models.source import Progress, digest_of, resolve_source
 from metainfer.passes import expressions
 from metainfer.passes.base import MetaPass
 from metainfer.passes.context import CompilerContext, knowledge_of
@@ -53,7 +53,7 @@ def tensor_formats(knowledge: Knowledge) -> dict[int, TensorFormat]:
     }
 
 
-def model_path(module: ModuleOp, ctx: Context) -> Path:
+def model_path(module: ModuleOp, ctx: Context, progress: Progress | None = None) -> Path:
     """The model file of the spec, fetched if need be; checked against the recorded digest."""
     model = SpecView(module).model
     place = place_of(model)
@@ -61,10 +61,16 @@ def model_path(module: ModuleOp, ctx: Context) -> Path:
     return resolve_source(
         model.uri.data,
         digest.data.removeprefix("sha256:") if digest else None,
-        base=Path(place.file).parent if place else Path.cwd(),
+        base=_base(ctx, place),
         download=ctx.download if isinstance(ctx, CompilerContext) else True,
         place=place,
     )
+
+
+def _base(ctx: Context, place: Place | None) -> Path:
+    if isinstance(ctx, CompilerContext) and ctx.base is not None:
+        return ctx.base
+    return Path(place.file).parent if place else Path.cwd()
 
 
 def open_model(module: ModuleOp, ctx: Context) -> GgufFile:

@@ -8,6 +8,7 @@ after:  engine.program with packs, state slabs, buffers, one block per kind of l
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -40,6 +41,7 @@ from metainfer.passes.specialize_entries import ranges_of
 DEFAULT_THREADS = 2
 
 
+@dataclass(frozen=True)
 class Schedule(MetaPass):
     """Orders calls, names buffers, and inserts the barriers that the access sets demand."""
 
@@ -64,7 +66,8 @@ class Schedule(MetaPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = all_of(op, kernel.FuncOp)
-        self.need(bool(kernels) and all(k.body is not None for k in kernels))
+        self.need(bool(all_of(op, func.FuncOp)) and bool(kernels))
+        self.need(all(k.body is not None for k in kernels))
         text = decide(
             op,
             "model",
@@ -97,8 +100,11 @@ class _Scheduler:
         )
         self._packs(program)
         self._states(program)
-        runtime = ArrayAttr([StringAttr(f) for f in self.features])
-        self.block.add_op(engine.RuntimeOp.create(properties={"features": runtime}))
+        words = ArrayAttr([StringAttr(f) for f in self.features])
+        runtime = engine.RuntimeOp.create(properties={"features": words})
+        derived(program, self.module, Schedule.name)
+        derived(runtime, self.module, Schedule.name)
+        self.block.add_op(runtime)
         for forward in functions:
             if forward.sym_name.data.endswith("forward"):
                 _Entry(self.module, self.block, forward).emit()

@@ -9,6 +9,7 @@ Vectors stay as they are: there is nothing to lay out.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -30,6 +31,7 @@ def _matrices(module: ModuleOp) -> list[infer.WeightOp]:
     return [w for w in all_of(module, infer.WeightOp) if w.type.get_num_dims() == 2]
 
 
+@dataclass(frozen=True)
 class SelectLayouts(MetaPass):
     """Names the layout of each packed matrix in its type, and that of each state."""
 

@@ -7,6 +7,7 @@ after:  @decode_layer, @decode_forward (tokens = 1 to 4), @prefill_layer, @prefi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -66,6 +67,7 @@ def rule_boxes(whole: Box, rule: PerfRule) -> dict[str, Box]:
     return boxes
 
 
+@dataclass(frozen=True)
 class SpecializeEntries(MetaPass):
     """Copies every function per entry and renames schedules to match."""
 

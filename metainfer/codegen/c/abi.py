@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from xdsl.dialects.builtin import (
+    BFloat16Type,
     Float16Type,
     Float32Type,
     ModuleOp,
@@ -77,6 +78,8 @@ def element_ctype(type_: Attribute) -> str:
         return "float"
     if isinstance(type_, Float16Type):
         return "_Float16"
+    if isinstance(type_, BFloat16Type):
+        return "uint16_t"
     return "uint8_t"
 
 

@@ -69,19 +69,24 @@ def _tile(
     decoder = BlockDecoder(format_, names, ctypes, ROWS)
     segments = decoder.segments()
     lines = [f"const float *x{i} = {x} + (size_t)(t + {i}) * {cols};" for i in range(tokens)]
-    lines += [f"vf a{i}[MI_N] = {{{{0}}}};" for i in range(tokens)]
-    inner = pointers + _shared(decoder)
+    lines += [f"vf a{i}[MI_N] = {{{{0}}}};" for i in range(tokens)] + _tables(decoder)
+    inner = pointers + _shared(decoder.shared)
     for segment in segments:
         inner += _segment(segment, tokens, values)
     lines += block(f"for (int32_t b = 0; b < {blocks}; b++)", inner)
     return lines + _store(tokens, y, rows)
 
 
-def _shared(decoder: BlockDecoder) -> list[str]:
-    if not decoder.shared:
+def _tables(decoder: BlockDecoder) -> list[str]:
+    return [f"const float {n}[] = {{{text}}};" for n, text in decoder.tables.items()]
+
+
+def _shared(values: dict[str, str]) -> list[str]:
+    """Values that many weights have in common, for all 16 rows."""
+    if not values:
         return []
-    lines = ["vf " + ", ".join(f"{name}[MI_N]" for name in decoder.shared) + ";"]
-    fill = [f"{name}[n] = {text};" for name, text in decoder.shared.items()]
+    lines = ["vf " + ", ".join(f"{name}[MI_N]" for name in values) + ";"]
+    fill = [f"{name}[n] = {text};" for name, text in values.items()]
     return lines + block("for (int32_t n = 0; n < MI_N; n++)", fill)
 
 
@@ -91,7 +96,8 @@ def _segment(segment: Segment, tokens: int, values: int) -> list[str]:
     body = [f"const vf w = {segment.expression};"]
     body += [f"a{i}[n] = mi_fma(w, mi_set(x{i}[{index}]), a{i}[n]);" for i in range(tokens)]
     lanes = block("for (int32_t n = 0; n < MI_N; n++)", body)
-    return block(f"for (int32_t j = 0; j < {segment.length}; j++)", lanes)
+    loop = block(f"for (int32_t j = 0; j < {segment.length}; j++)", lanes)
+    return block("", [*_shared(segment.shared), *loop]) if segment.shared else loop
 
 
 def _store(tokens: int, y: str, rows: int) -> list[str]:
@@ -115,16 +121,22 @@ def embed(op: infer.EmbedOp, batch: str, weight: str, y: str, module: ModuleOp) 
     names, ctypes, pointers = _streams(format_, weight, f"(size_t)(id / MI_LANES) * {blocks} + b")
     decoder = BlockDecoder(format_, names, ctypes, ONE_ROW)
     segments = decoder.segments()
-    inner = pointers + [f"const float {name} = {text};" for name, text in decoder.shared.items()]
+    inner = pointers + _scalars(decoder.shared)
     for segment in segments:
         target = f"row[b * {values} + {segment.start} + j]"
-        inner += block(
+        loop = block(
             f"for (int32_t j = 0; j < {segment.length}; j++)",
             [f"{target} = {segment.expression};"],
         )
+        inner += block("", [*_scalars(segment.shared), *loop]) if segment.shared else loop
     body = [
         f"const int32_t id = {batch}->ids[t], lane = id % MI_LANES;",
         f"float *row = {y} + (size_t)t * {cols};",
+        *_tables(decoder),
         *block(f"for (int32_t b = 0; b < {blocks}; b++)", inner),
     ]
     return share("t", "tokens", body)
+
+
+def _scalars(values: dict[str, str]) -> list[str]:
+    return [f"const float {name} = {text};" for name, text in values.items()]

@@ -91,6 +91,33 @@ static inline vf mi_load_f16(const _Float16 *p)
 #endif
 }
 
+/* bf16 is the upper half of a float. */
+static inline float mi_bf16(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float r;
+    memcpy(&r, &bits, sizeof r);
+    return r;
+}
+
+static inline vf mi_load_bf16(const uint16_t *p)
+{
+    vf r;
+    for (int i = 0; i < MI_V; i++)
+        r[i] = mi_bf16(p[i]);
+    return r;
+}
+
+static inline float mi_lookup_one(const float *table, int32_t i) { return table[i]; }
+
+static inline vf mi_lookup(const float *table, vi index)
+{
+    vf r;
+    for (int i = 0; i < MI_V; i++)
+        r[i] = table[index[i]];
+    return r;
+}
+
 static inline vf mi_to_f32(vi x) { return __builtin_convertvector(x, vf); }
 
 static inline vf mi_select(vi mask, vf yes, vf no)

