@@ -37,7 +37,7 @@ def worker(folder: Path, arguments: list[str]) -> int:
 
 
 def check_engine(folder: Path, stdout: int | None = None) -> int:
-    """Run the folder's own `check.py`; its exit code. `stdout` is a file descriptor for its lines."""
+    """Run the folder's own `check.py`, its lines to the file descriptor `stdout`; its exit code."""
     package_of(folder)
     command = [sys.executable, str(folder / "check.py")]
     code = subprocess.run(command, stdout=stdout).returncode

@@ -125,7 +125,7 @@ class _Walker:
                     _barrier_before(first)
         open_ = [t for tail in tails for t in tail]
         waits = any(isinstance(o, engine.BarrierOp) for b in used for o in b.body.block.ops)
-        return open_
+        return open_ if waits else before + open_
 
 
 def _until_barrier(block: Block) -> Iterator[engine.CallOp]:

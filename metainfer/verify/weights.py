@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat, Float16Type, Float32Type, VectorType
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, VectorType
 from xdsl.ir import Attribute
 
 from metainfer.codegen.packing import field_shape, pack_weight
@@ -70,7 +70,7 @@ def _field(
 def _floats(
     rng: np.random.Generator, shape: tuple[int, int, int], element: Attribute, kind: Kind
 ) -> Bytes:
-    if not isinstance(element, Float16Type | Float32Type):
+    if not isinstance(element, Float16Type | Float32Type | BFloat16Type):
         raise InfraError(f"no test values for format fields of type {element}")
     dtype = np.float16 if isinstance(element, Float16Type) else np.float32
     if kind == "exact":
@@ -79,4 +79,7 @@ def _floats(
         size = np.exp2(rng.uniform(-10.0, -3.0, shape).astype(np.float32))
         values = (np.where(rng.random(shape, np.float32) < 0.5, -size, size)).astype(dtype)
         values[5::16, 0] = 0.0
+    if isinstance(element, BFloat16Type):
+        # The upper half of a float is a bf16: cutting the rest off leaves values of that type.
+        values = (np.ascontiguousarray(values).view(np.uint32) >> 16).astype(np.uint16)
     return np.ascontiguousarray(values).view(np.uint8)

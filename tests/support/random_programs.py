@@ -20,6 +20,7 @@ from metainfer.ir.symbols import all_of
 from metainfer.ir.text import parse_module
 
 _X = "tensor<?x32xf32, #infer.dims<tokens, _>>"
+_DIMS = "#infer.ranges<tokens = 1 to 4, seqs = 1 to 1>"
 _KERNELS = f"""
 infer.path @p {{accumulate = "f32", contract = "t", fma = true, hash = "", order = ""}}
 infer.weight @scale {{slot = "s", source = "s", type = tensor<32xf32>}}
@@ -91,8 +92,7 @@ class Program:
             lines += [f"  engine.block @block{number} {{", *(c.text() for c in block), "  }"]
         steps = ", ".join(f"@block{b} {n} to {n}" for n, b in enumerate(self.layers))
         lines += [
-            "  engine.entry @step attributes {dims = #infer.ranges<tokens = 1 to 4, "
-            "seqs = 1 to 1>, logits = @logits} {",
+            f"  engine.entry @step attributes {{dims = {_DIMS}, logits = @logits}} {{",
             *(c.text() for c in self.before),
             f"engine.layers {{schedule = #infer.schedule<{steps}>}}",
             *(c.text() for c in self.after),

@@ -8,7 +8,7 @@ shift it, repetition divides it. Where pieces are joined or a repeated value cha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
@@ -121,8 +121,8 @@ class BlockDecoder:
     """C for the `decode` region of one format.
 
     `pointers[i]` is the C pointer to the current block in the stream of field i, `ctypes[i]` its
-    element type. After `segments()`, `shared` holds what a whole block has in common and `tables`
-    the codebooks, both as name → C text.
+    element type. After `segments()`, `shared` holds what a whole block has in common (name → C
+    text) and `tables` its constant tables (name → element type and elements).
     """
 
     format: infer.FormatOp
@@ -130,7 +130,7 @@ class BlockDecoder:
     ctypes: list[str]
     spelling: Spelling
     shared: dict[str, str] = field(default_factory=dict)
-    tables: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, tuple[str, str]] = field(default_factory=dict)
     _local: dict[str, str] = field(default_factory=dict)
     _length: int = 0
 
@@ -155,7 +155,7 @@ class BlockDecoder:
         assert isinstance(op, Operation)
         match op:
             case arith.ConstantOp():
-                return _constant(op, index)
+                return self._constant(op, index)
             case infer.ConcatOp():
                 part, moved = _piece(op, index)
                 return self._value(part, moved)
@@ -167,7 +167,8 @@ class BlockDecoder:
             case infer.CastOp():
                 return self._cast(op, index)
             case infer.LookupOp():
-                return f"{self.spelling.lookup}({self._table(op)}, {self._value(op.x, index)})"
+                table = self._table(list(op.table.get_values()))
+                return f"{self.spelling.lookup}({table}, {self._value(op.x, index)})"
             case _ if type(op) in _INTEGER:
                 return self._integer(op, index)
             case _ if type(op) in _FLOAT:
@@ -197,12 +198,13 @@ class BlockDecoder:
         if given == wanted:
             return self._converted(op, self._value(op.x, index))
         if not given:
-            return self._shared(self.shared, "c", self._converted(op, self._value(op.x, index)))
+            text = self._converted(op, self._value(op.x, index))
+            return self._shared(self.shared, "c", text, op)
         inner = index.divisor * prod(wanted[len(given) :])
         first, last = index.shift // inner, (index.shift + self._length - 1) // inner
         if index.fixed or first == last:
-            text = self._value(op.x, Index(index.shift // inner, fixed=True))
-            return self._shared(self._local, "s", self._converted(op, text))
+            text = self._converted(op, self._value(op.x, Index(first, fixed=True)))
+            return self._shared(self._local, "s", text, op)
         return self._converted(op, self._value(op.x, Index(index.shift, inner)))
 
     def _converted(self, op: infer.CastOp, text: str) -> str:
@@ -214,8 +216,10 @@ class BlockDecoder:
             text = f"(({text} ^ {sign}) - {sign})"
         return text if isinstance(target, IntegerType) else f"{self.spelling.to_f32}({text})"
 
-    def _shared(self, known: dict[str, str], prefix: str, text: str) -> str:
-        """The name of a value computed once; integers stay in place, they cost nothing to redo."""
+    def _shared(self, known: dict[str, str], prefix: str, text: str, op: infer.CastOp) -> str:
+        """The name of a float computed once; integers stay in place, they are cheap to redo."""
+        if isinstance(_element(op.result), IntegerType):
+            return text
         for name, present in known.items():
             if present == text:
                 return self.spelling.shared(name)
@@ -223,13 +227,26 @@ class BlockDecoder:
         known[name] = text
         return self.spelling.shared(name)
 
-    def _table(self, op: infer.LookupOp) -> str:
-        text = ", ".join(_number(v) for v in op.table.get_values())
+    def _constant(self, op: arith.ConstantOp, index: Index) -> str:
+        value = op.value
+        if not isinstance(value, DenseIntOrFPElementsAttr):
+            assert isinstance(value, IntegerAttr | FloatAttr)
+            return _number(value.value.data)
+        elements = list(value.get_values())
+        if len(set(elements)) == 1:
+            return _number(elements[0])
+        if index.fixed:
+            return _number(elements[index.first])
+        return f"{self._table(elements)}[{index}]"
+
+    def _table(self, elements: Sequence[int | float]) -> str:
+        kind = "float" if isinstance(elements[0], float) else "int32_t"
+        text = f"{{{', '.join(_number(v) for v in elements)}}}"
         for name, present in self.tables.items():
-            if present == text:
+            if present == (kind, text):
                 return name
         name = f"t{len(self.tables)}"
-        self.tables[name] = text
+        self.tables[name] = (kind, text)
         return name
 
 
@@ -255,10 +272,10 @@ def _edges(value: SSAValue) -> set[int]:
             total = prod(_shape(op.result))
             return {e - first for e in _edges(op.x) if first <= e <= first + total}
         case infer.CastOp() if _shape(op.x) != _shape(op.result):
-            if not _shape(op.x):
+            if isinstance(_element(op.result), IntegerType):
                 return set()
             inner = prod(_shape(op.result)[len(_shape(op.x)) :])
-            return {n * inner for n in range(prod(_shape(op.x)) + 1)}
+            return {n * inner for n in range(prod(_shape(op.x)) + 1)} if _shape(op.x) else set()
     return set().union(*(_edges(o) for o in op.operands))
 
 
@@ -298,23 +315,6 @@ def _wrapped(text: str, op: Operation, symbol: str) -> str:
     if width >= 32 or symbol in ("&", "|", "^", ">>"):
         return text
     return f"({text} & {(1 << width) - 1})"
-
-
-def _constant(op: arith.ConstantOp, index: Index) -> str:
-    value = op.value
-    if isinstance(value, DenseIntOrFPElementsAttr):
-        elements = list(value.get_values())
-        if len(set(elements)) != 1 and not index.fixed:
-            raise error(
-                "a constant vector of a decode region must repeat one value",
-                place_of(op),
-                help="use infer.lookup for a table",
-            )
-        number: Any = elements[index.first if index.fixed else 0]
-    else:
-        assert isinstance(value, IntegerAttr | FloatAttr)
-        number = value.value.data
-    return _number(number)
 
 
 def _number(number: int | float) -> str:

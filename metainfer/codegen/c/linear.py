@@ -78,7 +78,7 @@ def _tile(
 
 
 def _tables(decoder: BlockDecoder) -> list[str]:
-    return [f"const float {n}[] = {{{text}}};" for n, text in decoder.tables.items()]
+    return [f"const {kind} {n}[] = {text};" for n, (kind, text) in decoder.tables.items()]
 
 
 def _shared(values: dict[str, str]) -> list[str]:

@@ -5,6 +5,6 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2] / "support"))
 
-from tiny_pipeline import tiny_cache  # noqa: E402
+from tiny_pipeline import tiny_cache
 
 __all__ = ["tiny_cache"]

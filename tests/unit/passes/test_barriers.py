@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from random_programs import Call, Program, program_of, programs, stretches
 from tiny_pipeline import Stages, tiny_stages, two_kinds_stages
 from xdsl.dialects.builtin import ModuleOp
@@ -78,6 +78,7 @@ def test_any_program_gets_enough_barriers(program: Program) -> None:
     assert unordered_conflicts(module, 2) == []
 
 
+@settings(max_examples=20)
 @given(programs())
 def test_one_thread_never_waits(program: Program) -> None:
     module = program.module()

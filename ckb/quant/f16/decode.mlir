@@ -1,0 +1,5 @@
+infer.format @f16 {
+^bb0(%bits: vector<1xf16>):
+  %w = infer.cast %bits : vector<1xf32>
+  infer.decoded %w
+}
