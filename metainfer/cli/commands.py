@@ -103,19 +103,19 @@ def run_command(
     verbose: Verbose = False,
 ) -> None:
     """Compile SPEC unless its engine is up to date, and stream the engine's answer to a prompt."""
-    arguments = engine_arguments(
-        prompt=prompt,
-        raw=raw,
-        system=system,
-        max_tokens=max_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        seed=seed,
-        stop=stop,
-        threads=threads,
-        json=json,
-    )
+    options: dict[str, object] = {
+        "prompt": prompt,
+        "raw": raw,
+        "system": system,
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "seed": seed,
+        "stop": stop,
+        "threads": threads,
+        "json": json,
+    }
 
     def body() -> int:
         folder = out or Path("build") / spec.stem
@@ -124,7 +124,7 @@ def run_command(
 
         from metainfer.driver.engine import run_engine
 
-        return run_engine(folder, arguments)
+        return run_engine(folder, options)
 
     _finish(body, lambda: _reproducer(spec, "run", "--prompt", prompt))
 
@@ -212,26 +212,9 @@ def bench_worker_command(
     def body() -> int:
         from metainfer.driver.engine import worker
 
-        return worker(engine, engine_arguments(threads=threads))
+        return worker(engine, threads)
 
     _finish(body)
-
-
-def engine_arguments(**options: object) -> list[str]:
-    """The engine's own command line for `options`: None and False are left out, lists repeat.
-
-    Values are joined with `=`, so that a prompt may begin with a dash.
-    """
-    arguments: list[str] = []
-    for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        if value is True:
-            arguments.append(flag)
-        elif isinstance(value, list):
-            arguments += [f"{flag}={item}" for item in value]
-        elif value is not None and value is not False:
-            arguments.append(f"{flag}={value}")
-    return arguments
 
 
 def _check_reference(engine: Path, cc: str | None, json: bool, progress: Progress) -> int:

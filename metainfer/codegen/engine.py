@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +34,10 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Engine:
-    """What was written: the package, its files by path below the folder, and its ids."""
+    """What was written: the package, its files by path below the folder, and its ids.
+
+    `features` are those of the host: `codegen.host.emit.FEATURES`.
+    """
 
     package: str
     files: Mapping[str, bytes]
@@ -42,6 +45,7 @@ class Engine:
     build_id: str
     keys: Mapping[str, str]
     context: int
+    features: Set[str]
 
 
 def program_of(module: ModuleOp) -> engine.ProgramOp:
@@ -67,7 +71,8 @@ def emit_engine(
     package = program.package.data
     tokens = tokenizer_facts(model.metadata)
     identity = weights_id(program, module, digest)
-    host = emit_host(_host_facts(program, model))
+    host_facts = _host_facts(program, model)
+    host = emit_host(host_facts)
     sources = {
         **{Path(p).name: t for p, t in host.items() if p.endswith((".c", ".h"))},
         **kernel_files(module),
@@ -90,7 +95,8 @@ def emit_engine(
     files[f"{package}/tokenizer.json"] = tokenizer.encode()
     report("packing weights")
     packed = packed_file(program, module, model, identity)
-    return Engine(package, files, packed, facts.build_id, keys, _context(program))
+    context, features = _context(program), host_facts.features
+    return Engine(package, files, packed, facts.build_id, keys, context, features)
 
 
 def _check_keys(module: ModuleOp, keys: Mapping[str, str]) -> None:
@@ -156,5 +162,10 @@ def write_engine(built: Engine, folder: Path, inputs: Mapping[str, str]) -> None
     digests = {p: hashlib.sha256(d).hexdigest() for p, d in sorted(built.files.items())}
     with (folder / "weights.bin").open("rb") as weights:
         digests["weights.bin"] = hashlib.file_digest(weights, "sha256").hexdigest()
-    manifest = {"build_id": built.build_id, "inputs": inputs, "files": digests}
+    manifest = {
+        "build_id": built.build_id,
+        "features": sorted(built.features),
+        "inputs": inputs,
+        "files": digests,
+    }
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")

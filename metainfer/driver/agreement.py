@@ -122,7 +122,7 @@ class Result:
         """The result in lines; of the layers the first, the middle and the last one."""
         found = self.agreement
         head = f"{len(found.positions)} positions: {found.agreed} agree with R0"
-        few = f"{len(found.excluded)} near ties excluded (at most {MOST_EXCLUDED:.0%})"
+        few = f"{len(found.excluded)} excluded as near ties (at most {MOST_EXCLUDED:.0%})"
         lines = [f"{head}, {len(found.different)} differ, {few}"]
         for what, positions in (("differs", found.different), ("near tie", found.excluded)):
             lines += [

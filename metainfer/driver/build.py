@@ -149,6 +149,8 @@ def _refuse_unregistered(module: ModuleOp) -> None:
 
 
 GOLDEN_PROMPTS = ("The capital of France is", "def add(a, b):\n    return")
+GOLDEN_SECONDS = 600
+"""Far more than the slowest machine needs for a model that is of any use on it."""
 _RECORD = """
 import json, sys
 from {package} import Engine
@@ -166,7 +168,12 @@ def _golden(folder: Path, package: str, context: int) -> str:
     script = _RECORD.format(package=package, count=min(16, context // 2))
     # -B: byte code holds time stamps, and equal builds are equal byte for byte.
     command = [sys.executable, "-B", "-c", script, json.dumps(GOLDEN_PROMPTS)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=GOLDEN_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise error(f"the engine was built but did not answer in {GOLDEN_SECONDS} s") from None
     if done.returncode:
         said = done.stderr.strip()[-500:] or f"it ended with status {done.returncode}"
         raise error(f"the engine was built but does not run: {said}")

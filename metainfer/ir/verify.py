@@ -23,13 +23,14 @@ from metainfer.ir.text import place_of
 
 def verify_module(module: ModuleOp) -> None:
     """Raise DiagnosticError with every finding, or return if the module is sound."""
+    if repeated := [*_unique_symbols(module)]:  # xDSL would name the module, not the op
+        raise DiagnosticError(*repeated)
     try:
         module.verify()
     except VerifyException as problem:
         raise DiagnosticError(_from_xdsl(module, problem)) from problem
     found = [
         *_dominance(module),
-        *_unique_symbols(module),
         *_symbol_uses(module),
         *_linear_state(module),
         *_dims(module),

@@ -117,7 +117,7 @@ def _live(uses: list[int], steps: list[Step], loop: list[int]) -> Live:
     inside = len(blocks) == 1
     if inside and end < len(steps) and steps[end][1] in blocks:
         return Live(first, end)
-    return Live(first, end)
+    return Live(min(first, loop[0]), max(end, loop[-1]))
 
 
 def first_fit(live: dict[str, Live], needs: dict[str, int], base: int) -> dict[str, int]:

@@ -140,6 +140,11 @@ def named(module: ModuleOp, name: str) -> list[Operation]:
     return [op for op in module.walk() if op.name == name]
 
 
+def detach(op: Operation) -> None:
+    """Take an op out of its block."""
+    op.detach()
+
+
 def count_ops(module: ModuleOp) -> int:
     """Ops in the module, itself not counted."""
     return sum(1 for _ in module.walk()) - 1

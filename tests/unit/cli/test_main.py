@@ -1,15 +1,16 @@
 """The commands of `metainfer`: what they hand to the driver, what they print, how they end."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from metainfer.cli.main import engine_arguments, main
+from metainfer.cli.main import main
 from metainfer.cli.table import format_table
 from metainfer.ir.diagnostics import Place, error
 
@@ -21,6 +22,7 @@ class CompileOptions:
     ckb: Path | None = None
     start: Path | None = None
     cc: str | None = None
+    fetched: Callable[[int, int | None], None] | None = field(default=None, compare=False)
 
 
 class Driver:
@@ -28,6 +30,11 @@ class Driver:
 
     def __init__(self) -> None:
         self.calls: list[tuple[object, ...]] = []
+        self.reason: str | None = "there is no engine yet"
+
+    def why_stale(self, path: Path, out: Path, ckb: Path | None, cc: str | None) -> str | None:
+        self.calls.append(("why_stale", path, out, ckb, cc))
+        return self.reason
 
     def compile_spec(
         self, path: Path, out: Path, options: CompileOptions, report: Callable[[str], None]
@@ -38,16 +45,17 @@ class Driver:
             raise error("no", Place("bad.mispec", 1, 1))
         return out
 
-    def run_engine(self, folder: Path, arguments: list[str]) -> int:
-        self.calls.append(("run", folder, arguments))
+    def run_engine(self, folder: Path, options: dict[str, object]) -> int:
+        given = {name: value for name, value in options.items() if value not in (None, False)}
+        self.calls.append(("run", folder, given))
         return 5
 
     def check_engine(self, folder: Path) -> int:
         self.calls.append(("check", folder))
         return 1
 
-    def worker(self, folder: Path, arguments: list[str]) -> int:
-        self.calls.append(("worker", folder, arguments))
+    def worker(self, folder: Path, threads: int | None) -> int:
+        self.calls.append(("worker", folder, threads))
         return 0
 
     def explain(self, path: Path, ckb: Path | None) -> list[dict[str, object]]:
@@ -60,6 +68,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     stand_in = Driver()
     for name, members in {
         "build": {"compile_spec": stand_in.compile_spec, "CompileOptions": CompileOptions},
+        "fresh": {"why_stale": stand_in.why_stale},
         "engine": {
             "run_engine": stand_in.run_engine,
             "check_engine": stand_in.check_engine,
@@ -90,11 +99,17 @@ def test_compile(driver: Driver, run: Run, capsys: pytest.CaptureFixture[str]) -
     assert run("compile", "a.mispec", "-o", "b", "--from", "c.mlir", "--ckb", "d", "--cc", "e") == 0
     options = CompileOptions(Path("d"), Path("c.mlir"), "e")
     assert driver.calls == [("compile", Path("a.mispec"), Path("b"), options)]
-    assert capsys.readouterr() == ("b\n", "packing weights\n")
+    assert capsys.readouterr() == ("b\n", "")
 
 
-def test_quiet(driver: Driver, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("compile", "a.mispec", "-o", "b", "-q") == 0
+def test_stages_are_reported_when_asked_for(
+    driver: Driver, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("compile", "a.mispec", "-o", "b", "-v") == 0
+    out, err = capsys.readouterr()
+    assert out == "b\n"
+    assert re.fullmatch(r"\[ +\d+\.\d s\] packing weights\n", err)
+    assert run("compile", "a.mispec", "-o", "b", "-v", "-q") == 0
     assert capsys.readouterr().err == ""
 
 
@@ -103,7 +118,7 @@ def test_a_spec_that_is_refused(
 ) -> None:
     assert run("run", "bad.mispec", "--prompt", "x") == 1
     assert "bad.mispec:1:1: error: no" in capsys.readouterr().err
-    assert [call[0] for call in driver.calls] == ["compile"]
+    assert [call[0] for call in driver.calls] == ["why_stale", "compile"]
 
 
 def test_run_hands_its_options_to_the_engine(driver: Driver, run: Run) -> None:
@@ -111,37 +126,37 @@ def test_run_hands_its_options_to_the_engine(driver: Driver, run: Run) -> None:
     others = ["--raw", "--json", "--max-tokens", "8", "--threads", "2", "--system", "be brief"]
     stops = ["--stop", "\n", "--stop", "END"]
     assert run("run", "x/a.mispec", "--prompt", "-- hi", *sampling, *others, *stops) == 5
-    assert driver.calls[0][:3] == ("compile", Path("x/a.mispec"), Path("build/a"))
-    name, folder, arguments = driver.calls[1]
-    assert (name, folder) == ("run", Path("build/a"))
-    assert isinstance(arguments, list)
-    assert sorted(arguments) == sorted(
-        [
-            "--prompt=-- hi",
-            "--temperature=0.0",
-            "--top-k=40",
-            "--top-p=0.9",
-            "--seed=7",
-            "--raw",
-            "--json",
-            "--max-tokens=8",
-            "--threads=2",
-            "--system=be brief",
-            "--stop=\n",
-            "--stop=END",
-        ]
-    )
+    assert driver.calls[0] == ("why_stale", Path("x/a.mispec"), Path("build/a"), None, None)
+    assert driver.calls[1][:3] == ("compile", Path("x/a.mispec"), Path("build/a"))
+    given = {
+        "prompt": "-- hi",
+        "temperature": 0.0,
+        "top_k": 40,
+        "top_p": 0.9,
+        "seed": 7,
+        "raw": True,
+        "json": True,
+        "max_tokens": 8,
+        "threads": 2,
+        "system": "be brief",
+        "stop": ["\n", "END"],
+    }
+    assert driver.calls[2] == ("run", Path("build/a"), given)
 
 
-def test_options_that_are_not_given_are_not_handed_on(driver: Driver, run: Run) -> None:
-    assert run("run", "a.mispec", "--prompt", "", "-o", "there") == 5
-    assert driver.calls[1] == ("run", Path("there"), ["--prompt="])
+def test_what_is_up_to_date_is_not_compiled(driver: Driver, run: Run) -> None:
+    driver.reason = None
+    assert run("run", "a.mispec", "--prompt", "", "-o", "there", "--ckb", "d", "--cc", "e") == 5
+    assert driver.calls == [
+        ("why_stale", Path("a.mispec"), Path("there"), Path("d"), "e"),
+        ("run", Path("there"), {"prompt": ""}),
+    ]
 
 
 def test_check_and_worker(driver: Driver, run: Run) -> None:
     assert run("check", "b") == 1
     assert run("bench-worker", "b", "--threads", "1") == 0
-    assert driver.calls == [("check", Path("b")), ("worker", Path("b"), ["--threads=1"])]
+    assert driver.calls == [("check", Path("b")), ("worker", Path("b"), 1)]
 
 
 def test_explain(driver: Driver, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,15 +189,6 @@ def test_pull_prints_the_path(
 )
 def test_wrong_usage(run: Run, arguments: list[str]) -> None:
     assert run(*arguments) == 2
-
-
-def test_engine_arguments() -> None:
-    assert engine_arguments(a_b=1, c=True, d=False, e=None, f=["x", "y"], g=[]) == [
-        "--a-b=1",
-        "--c",
-        "--f=x",
-        "--f=y",
-    ]
 
 
 def test_a_table_of_nothing() -> None:

@@ -165,8 +165,8 @@ def test_an_interrupted_pass(source: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.mlir"], "cannot read none.mlir: No such file"),
-        (["none.txt"], "expected a .mispec or .mlir file"),
+        (["none.mlir"], "cannot read none.mlir: no such file"),
+        (["none.txt"], "none.txt: expected a .mispec or .mlir file"),
         (["binary.mlir"], "binary.mlir:2:3: error: this byte is not UTF-8 text"),
         (["empty.mlir"], "empty.mlir:1:1: error: the input is empty"),
         (["in.mlir", "-o", "in.mlir/x"], "cannot write in.mlir/x"),

@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_engine import VOCAB, Build, byte_ids, repeat
+from tokenizers import Tokenizer
+from tokenizers.decoders import Metaspace
+from tokenizers.models import WordLevel
 
 E_ACUTE = "é".encode()  # two bytes
 SMILE = "😀".encode()  # four bytes
@@ -34,6 +37,15 @@ def test_a_split_character_waits_until_it_is_whole(
 ) -> None:
     made = pieces(build, engine, b"x" + character, len(character) + 2)
     assert [piece for piece in made if piece] == ["x", character.decode(), "x"]
+
+
+def test_a_word_keeps_the_space_before_it(text: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoders of the SentencePiece kind drop the space before the first word that they see."""
+    words = {"\u2581Once": 0, "\u2581upon": 1, "\u2581a": 2}
+    made = Tokenizer(WordLevel(words, "\u2581a"))
+    made.decoder = Metaspace()
+    monkeypatch.setattr(text, "tokenizer", lambda: made)
+    assert list(text.detokenize([0, 1, 2])) == ["Once", " upon", " a", ""]
 
 
 def test_an_unfinished_character_is_not_lost(build: Build, engine: Any) -> None:

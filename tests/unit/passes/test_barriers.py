@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from random_programs import Call, Program, program_of, programs, stretches
-from tiny_pipeline import Stages, tiny_stages, two_kinds_stages
+from tiny_pipeline import Stages, detach, tiny_stages, two_kinds_stages
 from xdsl.dialects.builtin import ModuleOp
 
 from metainfer.ir.dialects import engine
@@ -66,7 +66,7 @@ def test_without_any_one_barrier_calls_meet_at_its_place() -> None:
     for number in range(count):
         module = tiny_stages().after("schedule")
         assert unordered_conflicts(module, 2) == []
-        barriers(module)[number].detach()
+        detach(barriers(module)[number])
         assert unordered_conflicts(module, 2), number
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from tiny_pipeline import complaint, run, tiny_stages, two_kinds_stages
+from tiny_pipeline import complaint, detach, run, tiny_stages, two_kinds_stages
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -124,7 +124,7 @@ def test_a_use_between_the_ops_is_refused() -> None:
     layer = lookup(module, "decode_layer", func.FuncOp)
     rope = next(op for op in layer.walk() if isinstance(op, infer.RopeOp))
     query = rope.x.owner
-    rope.detach()
+    detach(rope)
     layer.body.block.insert_op_after(rope, query)  # type: ignore[arg-type]
     message = complaint(stages.ctx, module, "fuse")
     assert message == "cannot group infer.linear: a result is used between the group's ops"

@@ -69,7 +69,7 @@ def clashes(module: ModuleOp) -> list[str]:
                 size = buffer_bytes(op.type, entry.dims.as_dict())
                 spans[op.sym_name.data] = (op.offset.value.data, op.offset.value.data + size - 1)
         times = {n: t for n, t in lifetimes(entry, program).items() if n in spans}
-        assert all(0 <= spans[n][0] and spans[n][1] < program.arena.value.data for n in times)
+        assert all(spans[n][0] >= 0 and spans[n][1] < program.arena.value.data for n in times)
         assert all(spans[n][0] % ALIGN == 0 for n in times)
         for a, b in combinations(sorted(times), 2):
             together = any(overlaps(s, t) for s in times[a] for t in times[b])

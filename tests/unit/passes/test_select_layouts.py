@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tiny_pipeline import complaint, run, tiny_stages
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from tiny_pipeline import complaint, detach, run, tiny_stages
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 
 from metainfer.ir.dialects import infer, plan, spec
 from metainfer.ir.symbols import all_of, lookup
@@ -63,9 +63,7 @@ def test_the_plan_names_the_layout() -> None:
     module = stages.before("select-layouts")
     for op in all_of(module, plan.DecisionOp):
         if (op.site.data, op.what.data) == ("attn_q", "layout"):
-            op.properties["alternatives"] = op.properties["alternatives"].__class__(
-                [StringAttr("rows17")]
-            )
+            op.properties["alternatives"] = ArrayAttr([StringAttr("rows17")])
             op.properties["value"] = StringAttr("rows17")
     assert "no contract layout/rows17" in complaint(stages.ctx, module, "select-layouts")
 
@@ -76,5 +74,5 @@ def test_it_needs_weights_and_a_bound_on_the_context() -> None:
     assert complaint(stages.ctx, stages.after("resolve-model"), "select-layouts") == needs
     module = stages.before("select-layouts")
     for engine in all_of(module, spec.EngineOp):
-        engine.detach()
+        detach(engine)
     assert complaint(stages.ctx, module, "select-layouts") == needs
