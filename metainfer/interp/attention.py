@@ -20,6 +20,8 @@ class Heads:
     kv_heads: int
     head_dim: int
     scale: float
+    window: int | None = None
+    """Tokens that a token sees, itself included; None: all before it."""
 
     def split(self, q: Array) -> Array:
         """(tokens, q_heads * head_dim) to (kv_heads, heads of a group * tokens, head_dim)."""
@@ -37,7 +39,7 @@ class Heads:
 
 
 def attend(q: Array, state: State, layer: int | None, batch: Batch, heads: Heads) -> Array:
-    """`y[t, h] = softmax_j(scale q[t, h] . k[j, g]) . v[j, g]`, j <= pos[t] in t's sequence."""
+    """`y[t, h] = softmax_j(scale q[t, h] . k[j, g]) . v[j, g]`, j visible to t in its sequence."""
     y = np.empty_like(q)
     for mine, slots in _sequences(state, layer, batch):
         y[mine] = _attend(q[mine], slots, batch.pos[mine], heads)
@@ -72,7 +74,9 @@ def _sequences(
 def _weights(q: Array, k: Array, pos: Ints, heads: Heads) -> tuple[Array, Array]:
     """Softmax weights and scores less their maximum: (kv_heads, queries, slots); 0, -inf unseen."""
     scores = heads.scale * (heads.split(q) @ k.transpose(1, 2, 0))
-    unseen = heads.per_query(np.arange(len(k)) > pos[:, None])
+    behind = pos[:, None] - np.arange(len(k))
+    far = behind >= heads.window if heads.window is not None else np.zeros_like(behind, bool)
+    unseen = heads.per_query((behind < 0) | far)
     scores = np.where(unseen, -np.inf, scores)
     scores -= scores.max(axis=-1, keepdims=True)
     weights = np.exp(scores)

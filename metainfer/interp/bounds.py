@@ -94,22 +94,30 @@ def rope(
     )
 
 
-def gated_act(gate: Bounded, up: Bounded, numerics: Numerics) -> Array:
-    """`(4 (1 + |z f'(z) / f(z)|) + 1) u |f(z) up|`, f = silu, and the errors of both inputs.
+def gated_act(gate: Bounded, up: Bounded, act: ops.Gate, numerics: Numerics) -> Array:
+    """`(4 (1 + |z f'(z) / f(z)|) + 1) u |f(z) up|` and the errors of both inputs.
 
-    Row SwiGLU of kernels.md §3.3; `z f' / f = 1 + z (1 - sigmoid(z))`. An error B of z moves f by
-    at most `|f'| B + B^2 / 4`, since |f''| <= 1/2. Where exp(-z) overflows, or f is about to
-    underflow, f is off by at most `tiny (1 + |z|)`.
+    Row SwiGLU/GeGLU of kernels.md §3.3; with `f(z) = z sigmoid(v(z))` the factor is
+    `z f' / f = 1 + z v'(z) (1 - sigmoid(v))`. An error B of z moves f by at most
+    `|f'| B + max|f''| B^2 / 2`. Where exp(-v) overflows, or f is about to underflow, f is off by at
+    most `tiny (1 + |z|)`.
     """
     z = gate.value
-    sigma = ops.sigmoid(z)
-    f, factor = np.abs(z * sigma), np.abs(1 + z * (1 - sigma))
-    moved = sigma * factor * gate.bound + np.square(gate.bound) / 4
+    sigma = ops.sigmoid(act.inner(z))
+    f, factor = np.abs(z * sigma), np.abs(1 + z * act.slope(z) * (1 - sigma))
+    moved = sigma * factor * gate.bound + act.curvature * np.square(gate.bound) / 2
     up_reached = np.abs(up.value) + up.bound
     inherited = moved * up_reached + f * up.bound
     units = (4 * (1 + factor) + 1) * numerics.unit
     underflow = numerics.tiny * ((1 + np.abs(z)) * up_reached + 1)
     return inherited + units * (f + moved) * up_reached + underflow
+
+
+def scale(x: Bounded, factor: float, numerics: Numerics) -> Array:
+    """`|factor| B_x + u |y|`, and one unit more for the rounding of the factor itself."""
+    inherited = abs(factor) * x.bound
+    reached = abs(factor) * np.abs(x.value) + inherited
+    return inherited + numerics.gamma(2) * reached + numerics.tiny
 
 
 def add(a: Bounded, b: Bounded, numerics: Numerics) -> Array:

@@ -63,7 +63,19 @@ def _embed(scope: Scope, op: infer.EmbedOp, batch: Batch, w: Real | Matrix) -> t
     return scope.result(matrix.values(batch.ids), lambda n: bounds.decoded(matrix, batch.ids, n))
 
 
-def _linear(scope: Scope, op: infer.LinearOp, x: Real, w: Real | Matrix) -> tuple[Value, ...]:
+def _linear(
+    scope: Scope, op: infer.LinearOp, x: Real, w: Real | Matrix, bias: Real | None = None
+) -> tuple[Value, ...]:
+    (product,) = _product(scope, op, x, w)
+    if bias is None:
+        return (product,)
+    return scope.result(
+        value_of(product) + value_of(bias),
+        lambda n: bounds.add(_bounded(product), _bounded(bias), n),
+    )
+
+
+def _product(scope: Scope, op: infer.LinearOp, x: Real, w: Real | Matrix) -> tuple[Real]:
     matrix = _matrix(w)
     rows = scope.rows
     if rows is not None:
@@ -87,9 +99,16 @@ def _reaches_outputs_by_element(value: SSAValue) -> bool:
 
 def _rms_norm(scope: Scope, op: infer.RmsNormOp, x: Real, w: Real) -> tuple[Value, ...]:
     eps = op.eps.value.data
+    shape, run = value_of(x).shape, len(value_of(w))
+
+    def runs(values: Array) -> Array:
+        return values.reshape(-1, run)
+
     return scope.result(
-        ops.rms_norm(value_of(x), value_of(w), eps),
-        lambda n: bounds.rms_norm(_bounded(x), _bounded(w), eps, n),
+        ops.rms_norm(runs(value_of(x)), value_of(w), eps).reshape(shape),
+        lambda n: bounds.rms_norm(
+            Bounded(runs(value_of(x)), runs(bound_of(x))), _bounded(w), eps, n
+        ).reshape(shape),
     )
 
 
@@ -122,7 +141,11 @@ def _attend(
     scope: Scope, op: infer.AttendOp, q: Real, state: State, batch: Batch
 ) -> tuple[Value, ...]:
     heads = Heads(
-        op.q_heads.value.data, op.kv_heads.value.data, op.head_dim.value.data, op.scale.value.data
+        op.q_heads.value.data,
+        op.kv_heads.value.data,
+        op.head_dim.value.data,
+        op.scale.value.data,
+        op.window.value.data if op.window is not None else None,
     )
     return scope.result(
         attend(value_of(q), state, scope.layer, batch, heads),
@@ -137,10 +160,16 @@ def _add(scope: Scope, op: infer.AddOp, a: Real, b: Real) -> tuple[Value, ...]:
 
 
 def _gated_act(scope: Scope, op: infer.GatedActOp, gate: Real, up: Real) -> tuple[Value, ...]:
+    act = ops.GATES[op.act.data]
     return scope.result(
-        ops.gated_act(value_of(gate), value_of(up)),
-        lambda n: bounds.gated_act(_bounded(gate), _bounded(up), n),
+        ops.gated_act(value_of(gate), value_of(up), act),
+        lambda n: bounds.gated_act(_bounded(gate), _bounded(up), act, n),
     )
+
+
+def _scale(scope: Scope, op: infer.ScaleOp, x: Real) -> tuple[Value, ...]:
+    factor = op.factor.value.data
+    return scope.result(factor * value_of(x), lambda n: bounds.scale(_bounded(x), factor, n))
 
 
 def _select_last(scope: Scope, op: infer.SelectLastOp, x: Real, batch: Batch) -> tuple[Value, ...]:
@@ -159,6 +188,7 @@ MEANING: Mapping[type[Operation], Meaning] = {
     infer.AttendOp: _attend,
     infer.AddOp: _add,
     infer.GatedActOp: _gated_act,
+    infer.ScaleOp: _scale,
     infer.SelectLastOp: _select_last,
 }
 """What each op computes; `run.py` adds the ops that hold or call other ops."""

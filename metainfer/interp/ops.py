@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from metainfer.interp.matrix import Matrix, chunks
@@ -67,9 +70,31 @@ def unpair(first: Array, second: Array, pairing: str) -> Array:
     return joined.reshape(len(first), -1)
 
 
-def gated_act(gate: Array, up: Array) -> Array:
-    """`y = silu(gate) up`, `silu(z) = z / (1 + exp(-z))`."""
-    return gate * sigmoid(gate) * up
+def gated_act(gate: Array, up: Array, act: Gate) -> Array:
+    """`y = act(gate) up`."""
+    return gate * sigmoid(act.inner(gate)) * up
+
+
+@dataclass(frozen=True)
+class Gate:
+    """An activation `f(z) = z sigmoid(inner(z))`."""
+
+    inner: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+    """Derivative of `inner`."""
+    curvature: float
+    """A bound of |f''|."""
+
+
+_C = float(np.sqrt(2 / np.pi))
+
+GATES = {
+    "silu": Gate(lambda z: z, np.ones_like, 0.5),
+    "gelu_tanh": Gate(
+        lambda z: 2 * _C * (z + 0.044715 * z**3), lambda z: 2 * _C * (1 + 3 * 0.044715 * z**2), _C
+    ),
+}
+"""The activations of `infer.gated_act`. |f''| is largest at 0: 1/2 for silu, c for gelu_tanh."""
 
 
 def sigmoid(z: Array) -> Array:

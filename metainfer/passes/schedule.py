@@ -251,7 +251,9 @@ class _Entry:
 
     def _layers(self, op: infer.LayersOp, names: dict[SSAValue, Attribute]) -> engine.LayersOp:
         carried = names[op.x]
-        names[op.result], names[op.next_state] = carried, names[op.state]
+        names[op.result] = carried
+        for before, after in zip(op.states, op.next_states, strict=True):
+            names[after] = names[before]
         done: set[str] = set()
         for name, _, _ in op.schedule.steps():
             if name not in done:

@@ -2,7 +2,7 @@
 
 before: infer.weight @attn_q {type = tensor<576x576x!infer.q<"q4_1">>}
 after:  infer.weight @attn_q {type = tensor<576x576x!infer.q<"q4_1">, @rows16>}, every reference
-        likewise; infer.state @kv {..., context = 2048, layout = @kv_blocks16}
+        likewise; infer.state @kv {..., context = 2048, layout = @kv_blocks16, room = 2048}
 
 Vectors stay as they are: there is nothing to lay out.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr, TensorType, i64
 from xdsl.ir import Attribute
 
@@ -23,6 +24,8 @@ from metainfer.passes.base import Choice, MetaPass, decide
 from metainfer.passes.context import knowledge_of
 from metainfer.passes.imports import import_layout
 from metainfer.passes.pins import view_of
+from metainfer.passes.sizes import padded_context
+from metainfer.passes.specialize_entries import ranges_of
 
 WEIGHTS, STATE = "rows16", "kv_blocks16"
 
@@ -92,6 +95,21 @@ class SelectLayouts(MetaPass):
             import_layout(module, layout, knowledge)
             state.properties["layout"] = SymbolRefAttr(layout)
             state.properties["context"] = IntegerAttr(context, i64)
+            state.properties["room"] = IntegerAttr(_room(state, context, _chunk(module)), i64)
+
+
+def _chunk(module: ModuleOp) -> int:
+    """Most tokens of one step."""
+    functions = all_of(module, func.FuncOp)
+    return max((ranges_of(f).get("tokens", (1, 1))[1] for f in functions), default=1)
+
+
+def _room(state: infer.StateOp, context: int, chunk: int) -> int:
+    """Tokens that a slab must hold: all, or what a step's first token sees and the step itself."""
+    if state.window is None:
+        return context
+    ring = padded_context(state.window.value.data + chunk)
+    return ring if ring < context else context
 
 
 def _retype(op: infer.WeightRefOp, type_: Attribute) -> None:

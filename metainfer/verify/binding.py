@@ -37,9 +37,7 @@ def bind(func: kernel.FuncOp, module: ModuleOp, case: Case, inputs: Inputs) -> C
 
 
 class _Binder:
-    def __init__(
-        self, func: kernel.FuncOp, module: ModuleOp, case: Case, inputs: Inputs
-    ) -> None:
+    def __init__(self, func: kernel.FuncOp, module: ModuleOp, case: Case, inputs: Inputs) -> None:
         self.func, self.case, self.inputs = func, case, inputs
         self.align = max((x.align.value.data for x in all_of(module, infer.LayoutOp)), default=4)
         self.args = [a for a in signature(func, module) if a.role not in ("part", "parts")]

@@ -38,6 +38,8 @@ class Facts:
 
     ranges: Mapping[str, tuple[int, int]]
     context: int
+    edges: tuple[int, ...]
+    """Positions held after the step at which a window or a ring begins to matter."""
     state: bool
     rope: bool
     exact: bool
@@ -47,17 +49,27 @@ class Facts:
     @staticmethod
     def of(func: kernel.FuncOp, module: ModuleOp) -> Facts:
         ops = semantics(func)
-        slots = [s.slots() for s in all_of(module, infer.StateOp) if s.context is not None]
+        states = [s for s in all_of(module, infer.StateOp) if s.context is not None]
+        contexts = [s.context.value.data for s in states if s.context is not None]
         inputs = func.function_type.inputs
         weights = [sizes(t) for t in inputs if isinstance(t, TensorType) and matrix_sizes(t)]
         return Facts(
             ranges=func.dims.as_dict(),
-            context=max(slots, default=FREE_POSITIONS),
+            context=max(contexts, default=FREE_POSITIONS),
+            edges=tuple(e for s in states for e in _edges(s)),
             state=any(isinstance(t, infer.StateType) for t in inputs),
             rope=any(isinstance(op, infer.RopeOp) for op in ops),
             exact=all(isinstance(op, _EXACT_OPS) for op in ops),
             large=sum(int(r) * int(c) for r, c in weights) >= LARGE_WEIGHT,
         )
+
+
+def _edges(state: infer.StateOp) -> list[int]:
+    if state.window is None:
+        return []
+    window, room = state.window.value.data, state.slots()
+    near = [n for end in (window, room) for n in (end - 1, end, end + 1)]
+    return [*near, window + 17, 2 * room + 5]
 
 
 @dataclass(frozen=True)
@@ -114,9 +126,7 @@ def plan_cases(facts: Facts) -> list[Case]:
     if facts.exact:
         dims, start = small[-1]
         full = not facts.large
-        cases.append(
-            Case(len(cases), dims, start, ("exact",), "exact", HISTORIES[0], full)
-        )
+        cases.append(Case(len(cases), dims, start, ("exact",), "exact", HISTORIES[0], full))
     return cases
 
 
@@ -170,7 +180,7 @@ def _with_positions(
     last = facts.context
     shapes = [s for s in shapes if s.get("tokens", 1) <= last]
     pairs = [(shape, 0) for shape in shapes]
-    ends = STATE_ENDS if facts.state else ROPE_ENDS
+    ends = (*STATE_ENDS, *facts.edges) if facts.state else ROPE_ENDS
     for number, end in enumerate(e for e in (*ends, last - 1) if 1 <= e < last):
         fitting = [s for s in shapes if s.get("tokens", 1) <= min(end, MEDIUM_SIZE)]
         if fitting:

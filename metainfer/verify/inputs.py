@@ -32,17 +32,30 @@ GARBAGE = ((7.0, 1e4), (-3.0, -2e4))
 
 @dataclass(frozen=True)
 class Slab:
-    """One layer's state: (positions, kv_heads, head_dim), `owned` of them hold a token."""
+    """One layer's state: (positions, kv_heads, head_dim), `owned` of them hold a token.
+
+    The kernel gets `room` positions; position p lies at `p % room`, so a slab with less room than
+    positions holds the latest of them.
+    """
 
     k: Array
     v: Array
     owned: int
+    room: int
 
     def variant(self, number: int) -> tuple[Array, Array]:
         """Keys and values with this variant's garbage in positions that are not owned."""
-        k, v = self.k.copy(), self.v.copy()
-        k[self.owned :], v[self.owned :] = GARBAGE[number]
+        k, v = (np.empty((self.room, *x.shape[1:]), x.dtype) for x in (self.k, self.v))
+        k[:], v[:] = GARBAGE[number]
+        place(self.k[: self.owned], k)
+        place(self.v[: self.owned], v)
         return k, v
+
+
+def place(positions: Array, slab: Array) -> None:
+    """Write the latest of `positions` (from 0 on) to where a slab keeps them."""
+    first = max(0, len(positions) - len(slab))
+    slab[np.arange(first, len(positions)) % len(slab)] = positions[first:]
 
 
 @dataclass(frozen=True)
@@ -121,9 +134,7 @@ class InputMaker:
                 return int(sizes(op.weight.type)[0])
         return 1 << 15
 
-    def _families(
-        self, case: Case, name: str, type_: TensorType, place: int
-    ) -> tuple[str, ...]:
+    def _families(self, case: Case, name: str, type_: TensorType, place: int) -> tuple[str, ...]:
         if case.exact:
             return case.families
         if len(sizes(type_)) == 1:
@@ -157,11 +168,15 @@ class InputMaker:
             raise InfraError("a state of several sequences has no verifier yet")
         state = lookup(self.module, type_.state.root_reference.data, infer.StateOp)
         room = padded_context(state.slots())
+        positions = room
+        if state.is_ring():
+            assert state.context is not None
+            positions = padded_context(state.context.value.data)
         owned = int(batch.kv_len[0]) - (batch.tokens if name in self._appended else 0)
         make = HISTORY[case.history]
-        k = make(rng, (room, *state.k.get_shape())).astype(_dtype(state.k.element_type))
-        v = rng.standard_normal((room, *state.v.get_shape()))
-        return Slab(k, v.astype(_dtype(state.v.element_type)), owned)
+        k = make(rng, (positions, *state.k.get_shape())).astype(_dtype(state.k.element_type))
+        v = rng.standard_normal((positions, *state.v.get_shape()))
+        return Slab(k, v.astype(_dtype(state.v.element_type)), owned, room)
 
 
 def _equal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

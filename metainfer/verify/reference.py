@@ -18,7 +18,7 @@ from metainfer.ir.dialects import kernel
 from metainfer.verify.binding import keys_of, output_shape, slab_shape, values_of
 from metainfer.verify.cases import LARGE_WEIGHT, Case
 from metainfer.verify.compare import worst_ratio
-from metainfer.verify.inputs import Inputs, Slab, seeded
+from metainfer.verify.inputs import Inputs, Slab, place, seeded
 from metainfer.verify.memory import Bytes
 
 Array = npt.NDArray[Any]
@@ -119,14 +119,14 @@ def _compare_states(
         ):
             got = _slab(written[f"{role}:{name}"], role, slab)
             want, allowed = old.astype(np.float64), np.zeros(old.shape)
-            want[: len(value)] = value
+            place(value, want)
             if bound is not None:
-                allowed[: len(bound)] = bound
+                place(bound, allowed)
             worst = max(worst, worst_ratio(f"{name}.{role[-1]}", got, want, allowed, exact=exact))
     return worst
 
 
 def _slab(raw: Bytes, role: str, slab: Slab) -> Array:
-    like = slab.k if role == "state_k" else slab.v
+    like = (slab.k if role == "state_k" else slab.v)[: slab.room]
     stored = raw.view(like.dtype).reshape(slab_shape(role, like))
     return keys_of(stored) if role == "state_k" else values_of(stored)

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from metainfer.codegen.c.abi import element_ctype
 from metainfer.codegen.c.decode import ONE_ROW, ROWS, BlockDecoder, Segment
-from metainfer.codegen.c.text import block, share
+from metainfer.codegen.c.text import block, partial_accesses, share, whole_accesses
 from metainfer.codegen.packing import field_shape
 from metainfer.ir.dialects import infer
 from metainfer.ir.dims import sizes
@@ -43,11 +43,17 @@ def _matrix(value: SSAValue) -> TensorType[Attribute]:
 
 
 def linear(
-    op: infer.LinearOp, x: str, weight: str, y: str, rows: str, module: ModuleOp
+    op: infer.LinearOp,
+    x: str,
+    weight: str,
+    bias: str | None,
+    y: str,
+    rows: str,
+    module: ModuleOp,
 ) -> list[str]:
-    """`y[t][r] = sum_k x[t][k] * w[r][k]` for this part's groups of 16 rows.
+    """`y[t][r] = sum_k x[t][k] * w[r][k] (+ bias[r])` for this part's groups of 16 rows.
 
-    `rows` is the C expression for the number of input rows.
+    `rows` is the C expression for the number of input rows; the bias is added to the whole sum.
     """
     out_rows, cols = (int(s) for s in sizes(op.weight.type))
     format_ = weight_format(_matrix(op.weight), module)
@@ -55,14 +61,14 @@ def linear(
     body = ["int32_t t = 0;"]
     if most > 1:
         head = f"for (; t + {TILE} <= {rows}; t += {TILE})"
-        body += block(head, _tile(TILE, x, weight, y, out_rows, cols, format_))
-    body += block(f"for (; t < {rows}; t++)", _tile(1, x, weight, y, out_rows, cols, format_))
+        tile = _tile(TILE, x, weight, cols, format_)
+        body += block(head, tile + _store(TILE, bias, y, out_rows))
+    tile = _tile(1, x, weight, cols, format_)
+    body += block(f"for (; t < {rows}; t++)", tile + _store(1, bias, y, out_rows))
     return share("g", str(-(-out_rows // 16)), body)
 
 
-def _tile(
-    tokens: int, x: str, weight: str, y: str, rows: int, cols: int, format_: infer.FormatOp
-) -> list[str]:
+def _tile(tokens: int, x: str, weight: str, cols: int, format_: infer.FormatOp) -> list[str]:
     values = format_.block.value.data
     blocks = cols // values
     names, ctypes, pointers = _streams(format_, weight, f"(size_t)g * {blocks} + b")
@@ -73,8 +79,7 @@ def _tile(
     inner = pointers + _shared(decoder.shared)
     for segment in segments:
         inner += _segment(segment, tokens, values)
-    lines += block(f"for (int32_t b = 0; b < {blocks}; b++)", inner)
-    return lines + _store(tokens, y, rows)
+    return lines + block(f"for (int32_t b = 0; b < {blocks}; b++)", inner)
 
 
 def _tables(decoder: BlockDecoder) -> list[str]:
@@ -100,16 +105,16 @@ def _segment(segment: Segment, tokens: int, values: int) -> list[str]:
     return block("", [*_shared(segment.shared), *loop]) if segment.shared else loop
 
 
-def _store(tokens: int, y: str, rows: int) -> list[str]:
-    lines = []
-    for i in range(tokens):
-        lines.append(f"mi_store({y} + (size_t)(t + {i}) * {rows} + r, a{i}[n]);")
+def _store(tokens: int, bias: str | None, y: str, rows: int) -> list[str]:
+    """Write the sums of a tile; rows beyond the matrix have none."""
+    add = f" + LOAD({bias} + r)" if bias else ""
+    lines = [f"STORE({y} + (size_t)(t + {i}) * {rows} + r, a{i}[n]{add});" for i in range(tokens)]
     head = "for (int32_t n = 0, r = g * MI_LANES; n < MI_N; n++, r += MI_V)"
     if rows % 16 == 0:
-        return block(head, lines)
-    few = [line.replace("mi_store(", "mi_store_n(")[:-2] + ", rest);" for line in lines]
+        return block(head, whole_accesses(lines))
     limit = [f"const int32_t rest = {rows} - r < MI_V ? {rows} - r : MI_V;"]
-    return block(head.replace("n < MI_N;", f"n < MI_N && r < {rows};"), limit + few)
+    body = limit + partial_accesses(lines, "rest")
+    return block(head.replace("n < MI_N;", f"n < MI_N && r < {rows};"), body)
 
 
 def embed(op: infer.EmbedOp, batch: str, weight: str, y: str, module: ModuleOp) -> list[str]:

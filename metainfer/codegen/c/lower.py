@@ -34,7 +34,8 @@ def _slab(value: SSAValue, module: ModuleOp) -> infer.StateOp:
 
 
 def _linear(op: infer.LinearOp, c: Names, module: ModuleOp) -> list[str]:
-    return linear.linear(op, c[op.x], c[op.weight], c[op.result], _rows(op.x), module)
+    bias = c[op.bias] if op.bias is not None else None
+    return linear.linear(op, c[op.x], c[op.weight], bias, c[op.result], _rows(op.x), module)
 
 
 def _embed(op: infer.EmbedOp, c: Names, module: ModuleOp) -> list[str]:
@@ -55,6 +56,10 @@ def _add(op: infer.AddOp, c: Names, module: ModuleOp) -> list[str]:
 
 def _gated_act(op: infer.GatedActOp, c: Names, module: ModuleOp) -> list[str]:
     return simple_ops.gated_act(op, c[op.gate], c[op.up], c[op.result], _rows(op.gate))
+
+
+def _scale(op: infer.ScaleOp, c: Names, module: ModuleOp) -> list[str]:
+    return simple_ops.scale(op, c[op.x], c[op.result], _rows(op.x))
 
 
 def _select_last(op: infer.SelectLastOp, c: Names, module: ModuleOp) -> list[str]:
@@ -80,6 +85,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     infer.RopeOp: _rope,
     infer.AddOp: _add,
     infer.GatedActOp: _gated_act,
+    infer.ScaleOp: _scale,
     infer.SelectLastOp: _select_last,
     infer.StateAppendOp: _append,
     infer.AttendOp: _attend,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from metainfer.codegen.c.text import block, column_loop, share
 from metainfer.ir.dialects import infer
 from metainfer.ir.dims import sizes
@@ -17,10 +19,14 @@ def _columns(value_type: object) -> int:
 
 
 def rms_norm(op: infer.RmsNormOp, x: str, weight: str, y: str, rows: str) -> list[str]:
-    """Each part normalises its own rows; the sum of squares runs in 16 lanes, then over them."""
-    n = _columns(op.x.type)
-    tail, whole = n % UNIT, n - n % UNIT
-    lines = [f"const float *xr = {x} + (size_t)t * {n};", "vf a[MI_N] = {{0}};"]
+    """Each part normalises its own rows, or its own heads of all rows.
+
+    The sum of squares runs in 16 lanes, then over them.
+    """
+    n, run = _columns(op.x.type), _columns(op.weight.type)
+    tail, whole = run % UNIT, run - run % UNIT
+    at = f"(size_t)t * {n}" + (f" + h * {run}" if run < n else "")
+    lines = [f"const size_t at = {at};", f"const float *xr = {x} + at;", "vf a[MI_N] = {{0}};"]
     step = ["const vf v = mi_load(xr + c + n * MI_V);", "a[n] = mi_fma(v, v, a[n]);"]
     if whole:
         lines += block(
@@ -30,16 +36,17 @@ def rms_norm(op: infer.RmsNormOp, x: str, weight: str, y: str, rows: str) -> lis
     lines.append("float sum = mi_sum(a);")
     if tail:
         lines += block(
-            f"for (int32_t c = {whole}; c < {n}; c++)",
+            f"for (int32_t c = {whole}; c < {run}; c++)",
             ["sum = __builtin_fmaf(xr[c], xr[c], sum);"],
         )
     eps = _float(op.eps.value.data)
-    lines.append(f"const float scale = 1.0f / __builtin_sqrtf(sum / {n} + {eps});")
+    lines.append(f"const float scale = 1.0f / __builtin_sqrtf(sum / {run} + {eps});")
     lines += block(
-        f"for (int32_t c = 0; c < {n}; c++)",
-        [f"{y}[(size_t)t * {n} + c] = xr[c] * scale * {weight}[c];"],
+        f"for (int32_t c = 0; c < {run}; c++)", [f"{y}[at + c] = xr[c] * scale * {weight}[c];"]
     )
-    return share("t", rows, lines)
+    if run == n:
+        return share("t", rows, lines)
+    return share("h", str(n // run), block(f"for (int32_t t = 0; t < {rows}; t++)", lines))
 
 
 def rope(op: infer.RopeOp, x: str, batch: str, y: str) -> list[str]:
@@ -85,16 +92,34 @@ def add(op: infer.AddOp, a: str, b: str, y: str, rows: str) -> list[str]:
 
 
 def gated_act(op: infer.GatedActOp, gate: str, up: str, y: str, rows: str) -> list[str]:
-    """silu(z) = z / (1 + e^-z): e^-z may overflow to infinity, then the quotient is -0."""
+    """act(z) = z / (1 + e^-v(z)): e^-v may overflow to infinity, then the quotient is -0."""
     n = _columns(op.result.type)
     return _elementwise(
         n,
         rows,
         [
             f"const vf z = LOAD({gate} + at);",
-            f"STORE({y} + at, z / (1.0f + mi_exp(-z)) * LOAD({up} + at));",
+            *_INNER[op.act.data],
+            f"STORE({y} + at, z / (1.0f + mi_exp(-v)) * LOAD({up} + at));",
         ],
     )
+
+
+_GELU = 2 * math.sqrt(2 / math.pi)
+_INNER = {
+    "silu": ["const vf v = z;"],
+    "gelu_tanh": [
+        f"const vf cubic = mi_set({_float(_GELU * 0.044715)});",
+        f"const vf v = z * mi_fma(cubic, z * z, mi_set({_float(_GELU)}));",
+    ],
+}
+"""v(z) of each activation."""
+
+
+def scale(op: infer.ScaleOp, x: str, y: str, rows: str) -> list[str]:
+    n = _columns(op.result.type)
+    factor = _float(op.factor.value.data)
+    return _elementwise(n, rows, [f"STORE({y} + at, LOAD({x} + at) * {factor});"])
 
 
 def _elementwise(columns: int, rows: str, lines: list[str]) -> list[str]:

@@ -35,13 +35,10 @@ def column_loop(columns: int, vector: Iterable[str]) -> list[str]:
     fill whole vectors and partial ones otherwise.
     """
     units = -(-columns // UNIT)
-    body = list(vector)
     if columns % UNIT == 0:
-        body = [line.replace("LOAD(", "mi_load(").replace("STORE(", "mi_store(") for line in body]
-        return _columns(units, "", body)
-    body = [_partial(line) for line in body]
+        return _columns(units, "", whole_accesses(vector))
     limit = [f"const int32_t n = {columns} - c < MI_V ? {columns} - c : MI_V;"]
-    return _columns(units, f" && c < {columns}", limit + body)
+    return _columns(units, f" && c < {columns}", limit + partial_accesses(vector, "n"))
 
 
 def _columns(units: int, limit: str, body: list[str]) -> list[str]:
@@ -49,12 +46,21 @@ def _columns(units: int, limit: str, body: list[str]) -> list[str]:
     return share("u", str(units), block(head, body))
 
 
-def _partial(line: str) -> str:
-    """Give `LOAD`/`STORE` their lane count as last argument."""
+def whole_accesses(lines: Iterable[str]) -> list[str]:
+    """`LOAD` and `STORE` of whole vectors."""
+    return [x.replace("LOAD(", "mi_load(").replace("STORE(", "mi_store(") for x in lines]
+
+
+def partial_accesses(lines: Iterable[str], count: str) -> list[str]:
+    """`LOAD` and `STORE` of the first `count` lanes."""
+    return [_partial(line, count) for line in lines]
+
+
+def _partial(line: str, count: str) -> str:
     for name, full in (("LOAD(", "mi_load_n("), ("STORE(", "mi_store_n(")):
         while (at := line.find(name)) >= 0:
             end = _closing(line, at + len(name) - 1)
-            line = line[:at] + full + line[at + len(name) : end] + ", n" + line[end:]
+            line = f"{line[:at]}{full}{line[at + len(name) : end]}, {count}{line[end:]}"
     return line
 
 

@@ -31,6 +31,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -409,7 +410,9 @@ class StateOp(SimpleOp):
     infer.state @kv {k = tensor<3x64xf32>, layers = #infer.layers<0 to 29>, v = tensor<3x64xf32>}
     ```
 
-    `select-layouts` adds the layout of a slab and the number of tokens it has room for.
+    With a `window`, only that many tokens before and with a token matter to it. `select-layouts`
+    adds the layout of a slab, the longest `context` and the `room` for tokens in a slab: all of
+    the context, or a ring that the window and one step fit into (position p lies at p modulo room).
     """
 
     name = "infer.state"
@@ -419,15 +422,21 @@ class StateOp(SimpleOp):
     """Keys of one token: (kv_heads, head_dim)."""
     v = prop_def(TensorType)
     layers = prop_def(LayersAttr)
+    window = opt_prop_def(Int)
     layout = opt_prop_def(SymbolRefAttr)
     context = opt_prop_def(Int)
+    room = opt_prop_def(Int)
     traits = traits_def(SymbolOpInterface())
 
     def slots(self) -> int:
         """Tokens that a slab has room for; the layout must have been selected."""
-        if self.context is None:
+        if self.room is None:
             raise VerifyException(f"state @{self.sym_name.data} has no layout yet")
-        return self.context.value.data
+        return self.room.value.data
+
+    def is_ring(self) -> bool:
+        """Whether later tokens take the place of earlier ones."""
+        return self.context is not None and self.slots() < self.context.value.data
 
     def bytes_per_token(self) -> int:
         """Bytes that one token takes in one layer."""
@@ -483,7 +492,9 @@ class EmbedOp(MathOp):
 
 @irdl_op_definition
 class RmsNormOp(MathOp):
-    """`y[t, i] = x[t, i] / sqrt(mean_j(x[t, j]^2) + eps) * w[i]`.
+    """`y[t, i] = x[t, i] / sqrt(mean_j(x[t, j]^2) + eps) * w[i]`, for each run of len(w) columns.
+
+    A weight as long as a row normalises the row; one as long as a head normalises each head.
 
     ```mlir
     %x, %w = "test.values"() : () -> (tensor<?x32xf32, #infer.dims<tokens, _>>, tensor<32xf32>)
@@ -501,12 +512,14 @@ class RmsNormOp(MathOp):
     def verify_shapes(self) -> None:
         x, w, y = self.x.type, self.weight.type, self.result.type
         _expect(x == y, "result has the type of the input", x, y)
-        _expect(sizes(w) == sizes(x)[-1:], "weight has one element per column", w, x)
+        width, run = sizes(x)[-1], sizes(w)[0]
+        whole = isinstance(width, int) and isinstance(run, int) and width % run == 0
+        _expect(len(sizes(w)) == 1 and whole, "weight's length divides the columns", w, x)
 
 
 @irdl_op_definition
 class LinearOp(MathOp):
-    """`y[t, r] = sum_k x[t, k] * w[r, k]`.
+    """`y[t, r] = sum_k x[t, k] * w[r, k]`, plus `bias[r]` where there is a third operand.
 
     ```mlir
     %x, %w = "test.values"() : () -> (tensor<?x32xf32, #infer.dims<tokens, _>>, \
@@ -518,11 +531,15 @@ tensor<64x32x!infer.q<"q8_0">>)
     name = "infer.linear"
     x = operand_def(TensorType)
     weight = operand_def(TensorType)
+    bias = opt_operand_def(TensorType)
     result = result_def(TensorType)
     traits = traits_def(Pure())
 
     def verify_shapes(self) -> None:
         x, w, y = self.x.type, self.weight.type, self.result.type
+        if self.bias is not None:
+            b = self.bias.type
+            _expect(sizes(b) == sizes(w)[:1], "bias has one element per row of the weight", b, w)
         _expect(sizes(x)[-1] == sizes(w)[-1], "input and weight need one inner size", x, w)
         _expect(_same_rows(x, y) and sizes(y)[-1] == sizes(w)[0], "result is (x rows, w rows)", y)
 
@@ -589,7 +606,8 @@ tensor<?x192xf32, #infer.dims<tokens, _>>, tensor<?x192xf32, #infer.dims<tokens,
 class AttendOp(MathOp):
     """`y[t, h] = softmax_j(scale * q[t, h] . k[j, g]) . v[j, g]` over the keys j that t may see.
 
-    `g = h / (q_heads / kv_heads)`; mask `causal`: `j <= pos[t]` in the sequence of t.
+    `g = h / (q_heads / kv_heads)`; mask `causal`: `j <= pos[t]` in the sequence of t, and with a
+    `window` also `j > pos[t] - window`.
 
     ```mlir
     %q, %s, %b = "test.values"() : () -> (tensor<?x576xf32, #infer.dims<tokens, _>>, \
@@ -609,10 +627,13 @@ q_heads = 9 : i64, scale = 0.125 : f64} : tensor<?x576xf32, #infer.dims<tokens, 
     head_dim = prop_def(Int)
     scale = prop_def(FloatAttr)
     mask = prop_def(StringAttr)
+    window = opt_prop_def(Int)
     result = result_def(TensorType)
     traits = traits_def(Pure())
 
     def verify_shapes(self) -> None:
+        if self.window is not None and self.window.value.data < 1:
+            raise VerifyException("a window holds at least the token itself")
         q_heads, kv_heads = self.q_heads.value.data, self.kv_heads.value.data
         if q_heads % kv_heads:
             raise VerifyException(f"{kv_heads} KV heads do not divide {q_heads} query heads")
@@ -648,7 +669,11 @@ tensor<?x8xf32, #infer.dims<tokens, _>>)
 
 @irdl_op_definition
 class GatedActOp(MathOp):
-    """`y = act(gate) * up`, element by element; `silu(z) = z / (1 + exp(-z))`.
+    """`y = act(gate) * up`, element by element.
+
+    `silu(z) = z / (1 + exp(-z))`;
+    `gelu_tanh(z) = z / (1 + exp(-2 c (z + 0.044715 z^3)))`, `c = sqrt(2 / pi)`, which equals
+    `0.5 z (1 + tanh(c (z + 0.044715 z^3)))`.
 
     ```mlir
     %g, %u = "test.values"() : () -> (tensor<?x8xf32, #infer.dims<tokens, _>>, \
@@ -657,7 +682,7 @@ tensor<?x8xf32, #infer.dims<tokens, _>>)
     ```
     """
 
-    ACTS: ClassVar = ("silu",)
+    ACTS: ClassVar = ("silu", "gelu_tanh")
     name = "infer.gated_act"
     gate = operand_def(TensorType)
     up = operand_def(TensorType)
@@ -670,6 +695,27 @@ tensor<?x8xf32, #infer.dims<tokens, _>>)
         _expect(g == u == y, "operands and result have one type", g, u, y)
         if self.act.data not in self.ACTS:
             raise VerifyException(f"act '{self.act.data}' is none of {self.ACTS}")
+
+
+@irdl_op_definition
+class ScaleOp(MathOp):
+    """`y = factor * x`, element by element.
+
+    ```mlir
+    %x = "test.values"() : () -> (tensor<?x8xf32, #infer.dims<tokens, _>>)
+    %y = infer.scale %x {factor = 2.5e+01 : f64} : tensor<?x8xf32, #infer.dims<tokens, _>>
+    ```
+    """
+
+    name = "infer.scale"
+    x = operand_def(TensorType)
+    factor = prop_def(FloatAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure(), Elementwise())
+
+    def verify_shapes(self) -> None:
+        x, y = self.x.type, self.result.type
+        _expect(x == y, "result has the type of the input", x, y)
 
 
 @irdl_op_definition
@@ -698,7 +744,10 @@ class SelectLastOp(MathOp):
 
 @irdl_op_definition
 class LayersOp(MathOp):
-    """Run the layer functions of `schedule` in order, each on its own slab of the state.
+    """Run the layer functions of `schedule` in order, each on its own slab of its states.
+
+    A layer function takes x, the batch and those of the states that it names, and returns x and
+    the same states.
 
     ```mlir
     %x, %b, %s = "test.values"() : () -> (tensor<?x8xf32, #infer.dims<tokens, _>>, !infer.batch, \
@@ -711,11 +760,16 @@ class LayersOp(MathOp):
     name = "infer.layers"
     x = operand_def(TensorType)
     batch = operand_def(BatchType)
-    state = operand_def(StateType)
+    states = var_operand_def(StateType)
     schedule = prop_def(ScheduleAttr)
     result = result_def(TensorType)
-    next_state = result_def(StateType)
+    next_states = var_result_def(StateType)
     traits = traits_def(Pure())
+
+    def verify_shapes(self) -> None:
+        given, wanted = [s.type for s in self.states], [s.type for s in self.next_states]
+        _expect(given == wanted, "each state has its successor", *given, *wanted)
+        _expect(self.x.type == self.result.type, "x keeps its type", self.result.type)
 
 
 @irdl_op_definition
@@ -778,6 +832,7 @@ Infer = Dialect(
         AttendOp,
         AddOp,
         GatedActOp,
+        ScaleOp,
         SelectLastOp,
         LayersOp,
         GroupOp,

@@ -46,7 +46,7 @@ class Driver:
         return out
 
     def run_engine(self, folder: Path, options: dict[str, object]) -> int:
-        given = {name: value for name, value in options.items() if value not in (None, False)}
+        given = {n: v for n, v in options.items() if v is not None and v is not False}
         self.calls.append(("run", folder, given))
         return 5
 

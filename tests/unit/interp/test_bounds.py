@@ -290,8 +290,8 @@ def test_gated_act(family: str) -> None:
     gate, up = inputs(family, 3, 500), inputs("random", 3, 500, seed=1)
     if family == "wide":
         gate = np.linspace(-110, 110, 1500, dtype=f32).reshape(3, 500)
-    y = ops.gated_act(exact(gate).value, exact(up).value)
-    bound = bounds.gated_act(exact(gate), exact(up), F32)
+    y = ops.gated_act(exact(gate).value, exact(up).value, ops.GATES["silu"])
+    bound = bounds.gated_act(exact(gate), exact(up), ops.GATES["silu"], F32)
     assert ratio(silu_up(gate, up), y, bound) <= 1
     if family not in ("tiny", "zero"):
         assert ratio(silu_up(up, gate), y, bound) > 100
@@ -343,7 +343,8 @@ def test_errors_of_inputs_are_covered(seed: int) -> None:
     want = ops.rope(x.value, pos, 16, 1e4, "half")
     turned = bounds.rope(x, pos, 16, 1e4, "half", F32)
     assert ratio(rope(near_x, pos, 16, 1e4, "half"), want, turned) <= 1
-    want, acted = ops.gated_act(x.value, up.value), bounds.gated_act(x, up, F32)
+    silu = ops.GATES["silu"]
+    want, acted = ops.gated_act(x.value, up.value, silu), bounds.gated_act(x, up, silu, F32)
     assert ratio(silu_up(near_x, near_up), want, acted) <= 1
     assert ratio(near_x + near_up, x.value + up.value, bounds.add(x, up, F32)) <= 1
 

@@ -79,7 +79,8 @@ def test_a_kernel_is_its_ops_one_after_the_other(parse: Parse) -> None:
         lookup(module, "f32", FormatOp), cast(NDArray[np.float32], given["u"]).tobytes(), 48, 32
     )
     a, b = (Bounded(ops.linear(x.value, w), bounds.linear(x, w, None, F32)) for w in (gate, up_w))
-    c = Bounded(ops.gated_act(a.value, b.value), bounds.gated_act(a, b, F32))
+    silu = ops.GATES["silu"]
+    c = Bounded(ops.gated_act(a.value, b.value, silu), bounds.gated_act(a, b, silu, F32))
     r = Bounded.exact(cast(NDArray[np.float32], given["r"]).astype(np.float64))
     assert (y.value == c.value + r.value).all()
     assert (y.bound == bounds.add(c, r, F32)).all()

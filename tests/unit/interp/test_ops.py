@@ -74,7 +74,7 @@ def test_gated_act() -> None:
     gate = np.array([[-700.0, -40.0, -1.0, -0.0, 0.5, 40.0, 800.0]])
     up = normal(1, 7)
     want = np.array([[z / (1 + math.exp(-z)) * u for z, u in zip(gate[0], up[0], strict=True)]])
-    assert close(ops.gated_act(gate, up), want, np.abs(want) + F64.tiny, 8)
+    assert close(ops.gated_act(gate, up, ops.GATES["silu"]), want, np.abs(want) + F64.tiny, 8)
 
 
 def test_select_last() -> None:
