@@ -72,7 +72,7 @@ def compile_command(
         print(built)
         return DONE
 
-    _finish(body, lambda: _reproducer(start or spec, "compile", "-o", "DIR"))
+    _finish(body, lambda: _reproducer(start or spec, ckb, "compile", "-o", "DIR"))
 
 
 @app.command("run")
@@ -126,7 +126,7 @@ def run_command(
 
         return run_engine(folder, options)
 
-    _finish(body, lambda: _reproducer(spec, "run", "--prompt", prompt))
+    _finish(body, lambda: _reproducer(spec, ckb, "run", "--prompt", prompt))
 
 
 @app.command("check")
@@ -174,7 +174,7 @@ def explain_command(spec: Spec, json: Json = False, ckb: Ckb = None) -> None:
             print(format_table(decisions))
         return DONE
 
-    _finish(body, lambda: _reproducer(spec, "explain"))
+    _finish(body, lambda: _reproducer(spec, ckb, "explain"))
 
 
 @app.command("pull")
@@ -255,13 +255,14 @@ def _compile(
     return compile_spec(spec, out, options, progress.stage)
 
 
-def _reproducer(source: Path, *command: str) -> Reproducer | None:
+def _reproducer(source: Path, ckb: Path | None, *command: str) -> Reproducer | None:
     """The command on a copy of its input; None when that cannot be read."""
     try:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    line = f"metainfer {command[0]} %s {shlex.join(command[1:])}".rstrip()
+    options = [*command[1:], *(["--ckb", str(ckb)] if ckb else [])]
+    line = f"metainfer {command[0]} %s {shlex.join(options)}".rstrip()
     return Reproducer(source.suffix, text, line)
 
 

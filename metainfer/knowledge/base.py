@@ -57,7 +57,7 @@ class Knowledge:
         path = self.root / id_ / name
         if not path.is_file():
             raise error(f"contract {id_} has no {name}", notes=[Note(f"looked for {path}")])
-        return Fragment(f"ckb/{id_}/{name}", path.read_text(encoding="utf-8"))
+        return Fragment(f"ckb/{id_}/{name}", _read_text(path))
 
     def hash(self, id_: str) -> str:
         """SHA-256 over the names and bytes of the contract's files."""
@@ -75,7 +75,7 @@ class Knowledge:
         if not path.is_file():
             known = self.ids(id_.split("/")[0])
             raise error(f"no contract {id_} in {self.root}", help=did_you_mean(id_, known))
-        data = strict_yaml.load(path.read_text(encoding="utf-8"), str(path))
+        data = strict_yaml.load(_read_text(path), str(path))
         adapter: pydantic.TypeAdapter[Contract] = pydantic.TypeAdapter(AnyContract)
         try:
             contract = adapter.validate_python(data)
@@ -88,3 +88,12 @@ class Knowledge:
         if contract.id != id_:
             raise error(f"{path}: id is '{contract.id}', its folder says '{id_}'")
         return contract
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        raise error(f"{path}: not UTF-8 text (byte {problem.start})") from None
+    except OSError as problem:
+        raise error(f"cannot read {path}: {problem.strerror}") from None

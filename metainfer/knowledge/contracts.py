@@ -40,6 +40,18 @@ class HyperParameter(BaseModel):
     default: str | int | float | None = None
 
 
+class LayerKind(BaseModel):
+    """One kind of layer of a family: the template's parameters that differ, and its state."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    state: str = "kv"
+    window: str | None = None
+    """Expression for the tokens that its state must keep; None: all."""
+    numbers: dict[str, str] = {}
+    """Template parameters of this kind, as expressions over hparams."""
+
+
 class Family(Contract):
     """A model family; `layer.mlir` and `forward.mlir` beside it are its block templates."""
 
@@ -50,6 +62,9 @@ class Family(Contract):
     """In order; a default may use the names before it."""
     equal: tuple[tuple[str, str], ...] = ()
     """Pairs of expressions over hparams that must agree for the templates to hold."""
+    kinds: dict[str, LayerKind] = {"layer": LayerKind()}
+    pattern: tuple[str, ...] = ("layer",)
+    """Kinds of consecutive layers, repeated over the depth."""
     refuse: dict[str, str] = {}
     """Metadata keys whose presence means that the templates do not hold, with the reason."""
     weight_map: str

@@ -42,7 +42,7 @@ def _value(node: Any, filename: str) -> Any:
         return [_value(item, filename) for item in node.value]
     if node is None:
         return None
-    return _scalar(node.value) if node.style is None else node.value
+    return node.value if node.style else _scalar(node.value)
 
 
 def _mapping(node: Any, filename: str) -> dict[str, Any]:

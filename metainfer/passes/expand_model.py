@@ -9,6 +9,7 @@ What follows is R0: evaluated in float64 it is the reference for quality.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from string import Template
 from typing import ClassVar, cast
 
@@ -21,6 +22,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     TensorType,
+    i64,
 )
 from xdsl.ir import Attribute, Operation
 
@@ -71,6 +73,15 @@ def read_table(view: SpecView) -> Table:
     return table
 
 
+@dataclass(frozen=True)
+class _Class:
+    """Layers that share one function."""
+
+    kind: str
+    name: str
+    layers: list[int]
+
+
 class _Expansion:
     """One run of the pass: names and numbers, then symbols, then functions."""
 
@@ -92,21 +103,31 @@ class _Expansion:
 
     def run(self) -> None:
         self.check_total()
-        classes = self.layer_classes()
-        model_names = self.model_symbols()
-        for number, layers in enumerate(classes):
-            self.layer_symbols(f"_{number}" if number else "", layers)
-        self.state_symbol()
+        self.model_symbols()
+        self.state_symbols()
         steps = []
-        for number, layers in enumerate(classes):
-            name = "layer" + (f"_{number}" if number else "")
-            steps += [(name, a, b) for a, b in LayersAttr.of(layers).pairs()]
-            slots = self.slot_texts(self.map.layers, f"_{number}" if number else "", layers[0])
-            self.instantiate("layer.mlir", {"name": name} | slots)
+        for number, one in enumerate(self.layer_classes()):
+            suffix = f"_{number}" if number else ""
+            for name, slot in self.map.layers.items():
+                self.weight(f"{name}{suffix}", name, slot, one.layers)
+            steps += [(one.name, a, b) for a, b in LayersAttr.of(one.layers).pairs()]
+            self.instantiate("layer.mlir", self.layer_values(one, suffix))
         schedule = ScheduleAttr.of(sorted(steps, key=lambda s: s[1]))
         texts = self.slot_texts(self.map.model, "", None)
-        texts |= {slot: texts[name] for slot, name in model_names.items() if slot != name}
         self.instantiate("forward.mlir", {"schedule": str(schedule)} | texts)
+
+    def layer_values(self, one: _Class, suffix: str) -> dict[str, str]:
+        """Parameters of the layer template for one class of layers."""
+        kind = self.family.kinds[one.kind]
+        numbers = {k: self.number(v) for k, v in kind.numbers.items()}
+        slots = self.slot_texts(self.map.layers, suffix, one.layers[0])
+        values = {k: _literal(v) for k, v in numbers.items()} | slots
+        window = f", window = {self.number(kind.window)} : i64" if kind.window else ""
+        state = f"!infer.state<@{kind.state}>"
+        return values | {"name": one.name, "state": state, "layer_window": window}
+
+    def number(self, expression: str) -> int | float:
+        return expressions.evaluate(expression, self.numbers)
 
     def check_total(self) -> None:
         """Every slot finds its tensor with the right shape; every tensor has a slot."""
@@ -146,27 +167,28 @@ class _Expansion:
                 notes=[Note(f"{self.map.id}: {name} is {' x '.join(slot.shape)}")],
             )
 
-    def layer_classes(self) -> list[list[int]]:
-        """Layers with equal tensor types share one function; classes in order of first use."""
-        classes: dict[tuple[Type, ...], list[int]] = {}
+    def layer_classes(self) -> list[_Class]:
+        """Layers of one kind with equal tensor types share a function; in order of first use."""
+        classes: dict[tuple[str, tuple[Type, ...]], list[int]] = {}
+        pattern = self.family.pattern
         for layer in range(self.layers):
-            key = tuple(self.table[s.source][layer] for s in self.map.layers.values())
-            classes.setdefault(key, []).append(layer)
-        return list(classes.values())
+            kind = pattern[layer % len(pattern)]
+            types = tuple(self.table[s.source][layer] for s in self.map.layers.values())
+            classes.setdefault((kind, types), []).append(layer)
+        names: list[str] = []
+        for kind, _ in classes:
+            base = kind if kind == "layer" else f"layer_{kind}"
+            names.append(f"{base}_{names.count(base)}" if base in names else base)
+        return [
+            _Class(kind, name, layers)
+            for name, ((kind, _), layers) in zip(names, classes.items(), strict=True)
+        ]
 
-    def model_symbols(self) -> dict[str, str]:
-        """Define the weights that are not per layer; slot → symbol (another's where tied)."""
-        names = {}
+    def model_symbols(self) -> None:
+        """Define the weights that are not per layer and have a tensor of their own."""
         for name, slot in self.map.model.items():
-            present = slot.source in self.table
-            names[name] = name if present else cast(str, slot.tied)
-            if present:
+            if slot.source in self.table:
                 self.weight(name, name, slot, None)
-        return names
-
-    def layer_symbols(self, suffix: str, layers: list[int]) -> None:
-        for name, slot in self.map.layers.items():
-            self.weight(f"{name}{suffix}", name, slot, layers)
 
     def weight(self, symbol: str, slot_name: str, slot: Slot, layers: list[int] | None) -> None:
         first = layers[0] if layers else None
@@ -183,19 +205,27 @@ class _Expansion:
         op.location = self.view.model.location
         insert_symbol(self.module, op)
 
-    def state_symbol(self) -> None:
+    def state_symbols(self) -> None:
+        """One state class per name that the kinds of layers use."""
         shape = [int(self.numbers["kv_heads"]), int(self.numbers["head_dim"])]
         slab = TensorType(Float32Type(), shape)
-        op = infer.StateOp.create(
-            properties={
-                "sym_name": StringAttr("kv"),
-                "k": slab,
-                "v": slab,
-                "layers": LayersAttr.of(range(self.layers)),
-            }
-        )
-        op.location = self.view.model.location
-        insert_symbol(self.module, op)
+        pattern = self.family.pattern
+        kinds = [pattern[n % len(pattern)] for n in range(self.layers)]
+        for name in dict.fromkeys(self.family.kinds[k].state for k in kinds):
+            mine = [n for n, k in enumerate(kinds) if self.family.kinds[k].state == name]
+            op = infer.StateOp.create(
+                properties={
+                    "sym_name": StringAttr(name),
+                    "k": slab,
+                    "v": slab,
+                    "layers": LayersAttr.of(mine),
+                }
+            )
+            window = self.family.kinds[kinds[mine[0]]].window
+            if window is not None:
+                op.properties["window"] = IntegerAttr(int(self.number(window)), i64)
+            op.location = self.view.model.location
+            insert_symbol(self.module, op)
 
     def slot_texts(
         self, slots: Mapping[str, Slot], suffix: str, layer: int | None
@@ -239,6 +269,7 @@ def _derived(numbers: dict[str, int | float]) -> dict[str, int | float]:
         "q_dim": numbers["q_heads"] * head,
         "kv_dim": numbers["kv_heads"] * head,
         "attn_scale": float(head) ** -0.5,
+        "embed_scale": float(numbers["hidden"]) ** 0.5,
     }
 
 

@@ -107,17 +107,27 @@ def _persistent(entry: engine.EntryOp) -> set[str]:
 
 
 def _live(uses: list[int], steps: list[Step], loop: list[int]) -> Live:
-    first, last = uses[0], uses[-1]
-    blocks = {steps[n][1] for n in uses}
-    end = last
-    while end < len(steps) and not isinstance(steps[end][0], engine.BarrierOp):
-        end += 1
-    if blocks == {""}:
-        return Live(first, end)
-    inside = len(blocks) == 1
-    if inside and end < len(steps) and steps[end][1] in blocks:
-        return Live(first, end)
-    return Live(min(first, loop[0]), max(end, loop[-1]))
+    latest = {steps[n][1]: n for n in uses}
+    ends = {block: _barrier_after(n, steps) for block, n in latest.items()}
+    inside = [block for block in ends if block]
+    if not inside:
+        return Live(uses[0], ends[""])
+    # Any block may be the last to run, so what it leaves open is open after the loop.
+    leaks = any(_block_at(ends[block], steps) != block for block in inside)
+    if len(ends) == 1 and not leaks:
+        return Live(uses[0], ends[inside[0]])
+    last = _barrier_after(loop[-1], steps) if leaks else loop[-1]
+    return Live(min(uses[0], loop[0]), max(last, ends.get("", 0)))
+
+
+def _barrier_after(number: int, steps: list[Step]) -> int:
+    """The first barrier after a step, or the end of the steps."""
+    rest = range(number + 1, len(steps))
+    return next((n for n in rest if isinstance(steps[n][0], engine.BarrierOp)), len(steps))
+
+
+def _block_at(number: int, steps: list[Step]) -> str:
+    return steps[number][1] if number < len(steps) else ""
 
 
 def first_fit(live: dict[str, Live], needs: dict[str, int], base: int) -> dict[str, int]:

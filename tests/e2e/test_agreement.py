@@ -30,6 +30,8 @@ from metainfer.resources import specs_dir
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 Recording = dict[str, Any]
 Rows = NDArray[np.floating]
+SHORT = "list"
+"""The prompt with the fewest tokens."""
 
 
 def recording(name: str) -> Recording:
@@ -42,6 +44,12 @@ def recording(name: str) -> Recording:
 def r0() -> Recording:
     """What R0 said."""
     return recording("r0_smollm2.json")
+
+
+def row_of(recorded: Recording, name: str) -> Recording:
+    """A prompt's part of a recording."""
+    row: Recording = {row["name"]: row for row in recorded["prompts"]}[name]
+    return row
 
 
 def engine_agreement(engine: Any, prompts: list[Recording]) -> Agreement:
@@ -108,7 +116,7 @@ def test_r0_still_says_what_was_recorded(r0: Recording) -> None:
     proven bound is of no use here: over 30 layers worst cases multiply beyond all numbers.
     """
     reference = reference_of(specs_dir() / "quickstart.mispec", compiler_context())
-    row = min(r0["prompts"], key=lambda row: len(row["prompt_ids"]))
+    row = row_of(r0, SHORT)
     count, prompt = 8, row["prompt_ids"]
     fed = prompt + row["tokens"][: count - 1]
     interpreter = Interpreter(reference.module, reference.weights)
@@ -124,7 +132,7 @@ def test_r0_still_says_what_was_recorded(r0: Recording) -> None:
 @pytest.fixture
 def one_short_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     """`check --reference` on little: all of it takes a minute."""
-    monkeypatch.setattr(agreement, "PROMPTS", PROMPTS[2:3])
+    monkeypatch.setattr(agreement, "PROMPTS", [p for p in PROMPTS if p.name == SHORT])
     monkeypatch.setattr(agreement, "STEPS", 6)
 
 
@@ -159,9 +167,9 @@ def test_check_fails_where_the_rule_does(
     assert check(quickstart.folder, json=False) == 1
     lines = [line for line in capfd.readouterr().out.splitlines() if line[:2] != "ok"]
     assert lines[0].startswith("6 positions: 0 agree with R0, 0 differ, 6 excluded")
-    tokens = r0["prompts"][2]["tokens"]
+    tokens = row_of(r0, SHORT)["tokens"]
     for index, line in enumerate(lines[1:7]):
-        assert line.startswith(f"near tie: digits[{index}], R0 {tokens[index]}, ")
+        assert line.startswith(f"near tie: {SHORT}[{index}], R0 {tokens[index]}, ")
     assert [line.split(":")[0] for line in lines[7:]] == ["layer 0", "layer 14", "layer 29"]
 
 
@@ -177,11 +185,12 @@ def test_both_entries_of_the_traced_engine_show_their_layers(
     """What is shown of a layer is nearer to R0's output of it than to that of any other layer."""
     seen: list[tuple[int, Rows]] = []
     expected: list[Rows] = []
-    ids = r0["prompts"][2]["prompt_ids"]
+    row = row_of(r0, SHORT)
+    ids, first = row["prompt_ids"], row["tokens"][0]
     built = Built(quickstart.folder, compiler_context())
     with built.traced_engine(lambda layer, rows: seen.append((layer, rows.copy()))) as engine:
         engine.evaluate(ids)
-        engine.evaluate(r0["prompts"][2]["tokens"][:1], len(ids))
+        engine.evaluate([first], len(ids))
     assert [(layer, len(rows)) for layer, rows in seen] == [
         (layer, count) for count in (len(ids), 1) for layer in range(30)
     ]
@@ -191,7 +200,7 @@ def test_both_entries_of_the_traced_engine_show_their_layers(
             expected.append(value)
 
     interpreter = Interpreter(built.reference.module, built.reference.weights, observe=observe)
-    list(teacher_forced(interpreter, [*ids, r0["prompts"][2]["tokens"][0]], len(ids) + 1))
+    list(teacher_forced(interpreter, [*ids, first], len(ids) + 1))
     for layer, rows in seen:
         part = slice(len(ids)) if len(rows) > 1 else slice(len(ids), None)
         distances = [np.linalg.norm(rows - other[part]) for other in expected]

@@ -3,7 +3,7 @@
 !kv = tensor<?x${kv_dim}xf32, #infer.dims<tokens, _>>
 !ffn = tensor<?x${ffn_dim}xf32, #infer.dims<tokens, _>>
 
-func.func @${name}(%x: !x, %batch: !infer.batch, %kv: !infer.state<@kv>) -> (!x, !infer.state<@kv>) attributes {dims = ${dims}} {
+func.func @${name}(%x: !x, %batch: !infer.batch, %kv: ${state}) -> (!x, ${state}) attributes {dims = ${dims}} {
   // Attention branch.
   %attn_norm = infer.weight_ref ${attn_norm}
   %h = infer.rms_norm %x, %attn_norm {eps = ${eps}} : !x
@@ -15,7 +15,7 @@ func.func @${name}(%x: !x, %batch: !infer.batch, %kv: !infer.state<@kv>) -> (!x,
   %v = infer.linear %h, %attn_v : !kv
   %q_rot = infer.rope %q, %batch {head_dim = ${head_dim} : i64, pairing = "${rope_pairing}", theta = ${theta}} : !q
   %k_rot = infer.rope %k, %batch {head_dim = ${head_dim} : i64, pairing = "${rope_pairing}", theta = ${theta}} : !kv
-  %kv_next = infer.state_append %kv, %k_rot, %v, %batch : !infer.state<@kv>
+  %kv_next = infer.state_append %kv, %k_rot, %v, %batch : ${state}
   %attn = infer.attend %q_rot, %kv_next, %batch {head_dim = ${head_dim} : i64, kv_heads = ${kv_heads} : i64, mask = "causal", q_heads = ${q_heads} : i64, scale = ${attn_scale}} : !q
   %attn_output = infer.weight_ref ${attn_output}
   %o = infer.linear %attn, %attn_output : !x
@@ -32,5 +32,5 @@ func.func @${name}(%x: !x, %batch: !infer.batch, %kv: !infer.state<@kv>) -> (!x,
   %ffn_down = infer.weight_ref ${ffn_down}
   %down = infer.linear %act, %ffn_down : !x
   %x_ffn = infer.add %x_attn, %down : !x
-  func.return %x_ffn, %kv_next : !x, !infer.state<@kv>
+  func.return %x_ffn, %kv_next : !x, ${state}
 }

@@ -13,11 +13,14 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.ir import Attribute, Block
 
 from metainfer.codegen.c.abi import CArg, element_ctype, prototype, signature
-from metainfer.codegen.c.text import indent
+from metainfer.codegen.c.text import block, indent
 from metainfer.ir.dialects import engine, infer, kernel
-from metainfer.ir.dims import sizes
+from metainfer.ir.dims import LayersAttr, sizes
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.passes.sizes import key_bytes, weight_format
+
+MOST_RUNS = 4
+"""Runs of layers that get a loop of their own; more become one loop with a choice."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,8 @@ def model_source(program: engine.ProgramOp, module: ModuleOp, *, trace: bool = F
         '#include "engine.h"',
         '#include "kernels.h"',
         "",
-        "/* Packed weights: one stream per field of a format; `l` is the layer's place in them. */",
+        *printer.ordinals(),
+        "/* Packed weights: one stream per field of a format, for layer l. */",
         *printer.packs(),
         "",
         "/* State: keys, then values, of every layer. */",
@@ -196,6 +200,17 @@ class _Model:
         for op in self.ops:
             if isinstance(op, engine.PackOp | engine.StateOp | engine.BufferOp):
                 self.kinds[op.sym_name.data] = op
+        self.tables = self._tables()
+
+    def _tables(self) -> dict[LayersAttr, str]:
+        """Layers that are not simply 0, 1, 2, ... need a table; equal ones share it."""
+        found: dict[LayersAttr, str] = {}
+        for op in self.ops:
+            if isinstance(op, engine.PackOp | engine.StateOp) and op.layers is not None:
+                numbers = list(op.layers)
+                if numbers != list(range(len(numbers))):
+                    found.setdefault(op.layers, f"nth_{len(found)}")
+        return found
 
     def packs(self) -> Iterator[str]:
         for pack in self.ops:
@@ -206,7 +221,9 @@ class _Model:
                 stream = pack.streams.data[field]
                 assert isinstance(stream, IntegerAttr)
                 at = pack.offset.value.data + stream.value.data
-                layer = f" + {pack.bytes.value.data}UL * l" if pack.layers else ""
+                layer = ""
+                if pack.layers is not None:
+                    layer = f" + {pack.bytes.value.data}UL * {self._nth(pack.layers)}"
                 head = f"W_{name}_{field}" + ("(l)" if pack.layers else "")
                 yield f"#define {head} ((const {ctype} *)(m->weights + {at}UL{layer}))"
 
@@ -225,7 +242,8 @@ class _Model:
                 continue
             name = slab.sym_name.data
             state = lookup(self.module, name, infer.StateOp)
-            base = f"m->state + {slab.offset.value.data}UL + {slab.bytes.value.data}UL * l"
+            nth = self._nth(slab.layers)
+            base = f"m->state + {slab.offset.value.data}UL + {slab.bytes.value.data}UL * {nth}"
             ctype = element_ctype(state.k.element_type)
             yield f"#define S_{name}_k(l) (({ctype} *)({base}))"
             yield f"#define S_{name}_v(l) (({ctype} *)({base} + {key_bytes(state)}UL))"
@@ -240,11 +258,9 @@ class _Model:
     def layer(self, op: engine.BlockOp) -> list[str]:
         head = [
             f"static void {op.sym_name.data}(const struct mi_model *m, const struct mi_batch *b,",
-            "    int layer, int nth, int part, int parts)",
+            "    int layer, int part, int parts)",
         ]
-        if not self._separate_ordinal(op.sym_name.data):
-            head[1] = "    int layer, int part, int parts)"
-        return [*head, "{", *indent(self._calls(op.body.block, op.sym_name.data)), "}"]
+        return [*head, "{", *indent(self._calls(op.body.block)), "}"]
 
     def entry(self, op: engine.EntryOp) -> list[str]:
         bounds = ", ".join(f"{a} to {b} {n}" for n, (a, b) in op.dims.as_dict().items())
@@ -252,7 +268,7 @@ class _Model:
             f"static void {op.sym_name.data}(const struct mi_model *m, const struct mi_batch *b, "
             "int part, int parts)"
         )
-        return [f"/* {bounds} */", head, "{", *indent(self._calls(op.body.block, "")), "}"]
+        return [f"/* {bounds} */", head, "{", *indent(self._calls(op.body.block)), "}"]
 
     def forward(self) -> list[str]:
         lines: list[str] = []
@@ -268,60 +284,68 @@ class _Model:
         head = "void mi_forward(const struct mi_model *m, const struct mi_batch *b, int part, "
         return [f"{head}int parts)", "{", *indent(lines), "}"]
 
-    def _calls(self, body: Block, name: str) -> Iterator[str]:
+    def _calls(self, body: Block) -> Iterator[str]:
         for op in body.ops:
             if isinstance(op, engine.BarrierOp):
                 yield "mi_barrier(m->pool);"
             elif isinstance(op, engine.LayersOp):
                 yield from self._layers(op)
             elif isinstance(op, engine.CallOp):
-                yield from self._call(op, name)
+                yield from self._call(op)
 
     def _layers(self, op: engine.LayersOp) -> Iterator[str]:
-        nth: dict[str, int] = {}
-        for name, first, last in op.schedule.steps():
-            begin = nth.get(name, 0)
-            nth[name] = begin + last - first + 1
-            ordinal = ""
-            if self._separate_ordinal(name):
-                shift = begin - first
-                ordinal = (
-                    f", layer {'+' if shift >= 0 else '-'} {abs(shift)}" if shift else ", layer"
-                )
-            call = f"{name}(m, b, layer{ordinal}, part, parts);"
-            head = f"for (int layer = {first}; layer <= {last}; layer++)"
-            if self.trace:
-                yield from (f"{head} {{", f"    {call}", *indent(self._shown(name)), "}")
-            else:
-                yield from (head, f"    {call}")
+        """One loop per run of layers, or one over all with a choice where kinds alternate."""
+        steps = op.schedule.steps()
+        if len(steps) <= MOST_RUNS:
+            for name, first, last in steps:
+                head = f"for (int layer = {first}; layer <= {last}; layer++)"
+                yield from _body(head, self._layer(name))
+            return
+        names = list(dict.fromkeys(n for n, _, _ in steps))
+        kinds = [names.index(n) for n, a, b in steps for _ in range(a, b + 1)]
+        yield f"static const uint8_t kind[] = {{{', '.join(map(str, kinds))}}};"
+        choice: list[str] = []
+        for number, name in enumerate(names):
+            test = f"if (kind[layer] == {number})" if number < len(names) - 1 else ""
+            head = " ".join(["else"] * (number > 0) + [test] * bool(test))
+            choice += _body(head, self._layer(name))
+        yield from block(f"for (int layer = 0; layer < {len(kinds)}; layer++)", choice)
 
-    def _shown(self, block_name: str) -> Iterator[str]:
-        """Show the buffer that a layer has written, once all parts have."""
-        block = next(
-            op
-            for op in self.ops
-            if isinstance(op, engine.BlockOp) and op.sym_name.data == block_name
-        )
-        name = _carried(block)
-        buffer = self.kinds[name]
+    def _layer(self, name: str) -> list[str]:
+        """Run one layer, and in a debug build show the buffer that it has written."""
+        call = f"{name}(m, b, layer, part, parts);"
+        if not self.trace:
+            return [call]
+        found = (o for o in self.ops if isinstance(o, engine.BlockOp) and o.sym_name.data == name)
+        carried = _carried(next(found))
+        buffer = self.kinds[carried]
         assert isinstance(buffer, engine.BufferOp)
         rows, cols = sizes(buffer.type)
-        yield "mi_barrier(m->pool);"
-        yield "if (part == 0 && mi_trace)"
-        yield f'    mi_trace("{block_name}", layer, B_{name}, b->{rows}, {cols});'
-        yield "mi_barrier(m->pool);"
+        return [
+            call,
+            "mi_barrier(m->pool);",
+            "if (part == 0 && mi_trace)",
+            f'    mi_trace("{name}", layer, B_{carried}, b->{rows}, {cols});',
+            "mi_barrier(m->pool);",
+        ]
 
-    def _separate_ordinal(self, name: str) -> bool:
-        """Whether a block's layers are not simply 0, 1, 2, ..., so weights need their own index."""
-        for entry in self.entries_:
-            for op in entry.body.block.ops:
-                if isinstance(op, engine.LayersOp):
-                    runs = [(a, b) for n, a, b in op.schedule.steps() if n == name]
-                    if runs:
-                        return len(runs) > 1 or runs[0][0] != 0
-        return False
+    def ordinals(self) -> Iterator[str]:
+        """Tables from a layer to its place among the layers that share a weight or state."""
+        if not self.tables:
+            return
+        yield "/* A layer's place among those of its kind. */"
+        for layers, name in self.tables.items():
+            numbers = list(layers)
+            places = [numbers.index(n) if n in numbers else 0 for n in range(numbers[-1] + 1)]
+            yield f"static const uint16_t {name}[] = {{{', '.join(map(str, places))}}};"
+        yield ""
 
-    def _call(self, op: engine.CallOp, block_name: str) -> Iterator[str]:
+    def _nth(self, layers: LayersAttr) -> str:
+        """C expression for the place of layer `l` among `layers`."""
+        name = self.tables.get(layers)
+        return f"{name}[l]" if name else "l"
+
+    def _call(self, op: engine.CallOp) -> Iterator[str]:
         callee = lookup(self.module, op.callee.root_reference.data, kernel.FuncOp)
         outs = [
             n.data
@@ -330,10 +354,10 @@ class _Model:
         ]
         names = [n.data for n in callee.arguments] + outs
         places: dict[str, Attribute] = dict(zip(names, [*op.ins, *op.outs], strict=True))
-        texts = [self._argument(a, places, block_name) for a in signature(callee, self.module)]
+        texts = [self._argument(a, places) for a in signature(callee, self.module)]
         yield from _wrapped(f"{callee.sym_name.data}(", texts)
 
-    def _argument(self, arg: CArg, places: dict[str, Attribute], block_name: str) -> str:
+    def _argument(self, arg: CArg, places: dict[str, Attribute]) -> str:
         if arg.role in ("part", "parts"):
             return arg.role
         if arg.role == "dim":
@@ -347,8 +371,7 @@ class _Model:
         if isinstance(target, engine.StateOp):
             return f"S_{name}_{arg.role.removeprefix('state_')}(layer)"
         if isinstance(target, engine.PackOp):
-            index = "nth" if self._separate_ordinal(block_name) else "layer"
-            return f"W_{name}_{arg.field or 'w'}" + (f"({index})" if target.layers else "")
+            return f"W_{name}_{arg.field or 'w'}" + ("(layer)" if target.layers else "")
         return f"B_{name}"
 
 
@@ -362,6 +385,11 @@ def _carried(block: engine.BlockOp) -> str:
     carried = [place for place in written & before if isinstance(place, SymbolRefAttr)]
     assert len(carried) == 1
     return carried[0].root_reference.data
+
+
+def _body(head: str, lines: list[str]) -> list[str]:
+    """A statement with one line below it, or with a block of several."""
+    return [head, f"    {lines[0]}"] if len(lines) == 1 else block(head, lines)
 
 
 def _entry_call(entry: engine.EntryOp) -> str:

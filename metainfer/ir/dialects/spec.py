@@ -7,16 +7,22 @@ strings here: which words exist, and with which operators, is the language's bus
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     I64,
+    ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
+    Float64Type,
+    FloatAttr,
     IntegerAttr,
     StringAttr,
     SymbolNameConstraint,
+    i64,
 )
-from xdsl.ir import Dialect
+from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import (
     IRDLOperation,
     base,
@@ -48,8 +54,24 @@ UNITS: dict[str, tuple[str, int]] = {
     "kB": ("bytes", 10**3),
     "MB": ("bytes", 10**6),
     "GB": ("bytes", 10**9),
+    "us": ("time", 1),
+    "ms": ("time", 10**3),
+    "s": ("time", 10**6),
+    "min": ("time", 60 * 10**6),
+    "h": ("time", 3600 * 10**6),
+    "%": ("share", 1),
+    "MB/s": ("bandwidth", 10**6),
+    "GB/s": ("bandwidth", 10**9),
+    "TB/s": ("bandwidth", 10**12),
+    "tokens/s": ("throughput", 1),
+    "requests/s": ("rate", 1),
+    "lines": ("lines", 1),
+    "J/token": ("energy", 1),
+    "$/Mtoken": ("cost", 1),
+    "$/h": ("price", 1),
 }
-"""unit: (kind of quantity, how many of its base unit)."""
+"""unit: (kind of quantity, how many of its base unit); the base unit of a kind comes first, save
+that of bandwidth, which is B/s."""
 
 OPERATORS = ("==", "!=", "<=", ">=", "<", ">", "~")
 """`~` states a typical value; the others compare."""
@@ -73,12 +95,12 @@ class Word(CustomDirective):
 
 @irdl_custom_directive
 class Unit(CustomDirective):
-    """A unit of `UNITS`, or nothing for a plain number."""
+    """A unit of `UNITS`, or nothing for a plain number: `MiB`, `"tokens/s"`."""
 
     unit: AttributeVariable
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        word = parser.parse_optional_keyword_in(UNITS)
+        word = parser.parse_optional_keyword_in(UNITS) or parser.parse_optional_str_literal()
         if word is not None:
             self.unit.set(state, StringAttr(word))
 
@@ -86,13 +108,58 @@ class Unit(CustomDirective):
         unit = self.unit.get(op)
         if isinstance(unit, StringAttr):
             state.print_whitespace(printer)
-            printer.print_string(unit.data)
+            printer.print_identifier_or_string_literal(unit.data)
+
+
+@irdl_custom_directive
+class Amount(CustomDirective):
+    """A 64-bit number without its type: `2048`, `0.02`."""
+
+    value: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.value.set(state, number_attr(parser.parse_number()))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        value = self.value.get(op)
+        assert isinstance(value, IntegerAttr | FloatAttr)
+        state.print_whitespace(printer)
+        printer.print_string(number_text(value.value.data))
+
+
+@irdl_custom_directive
+class Values(CustomDirective):
+    """Whole numbers in brackets: `[2048, 1024]`."""
+
+    values: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        numbers = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        self.values.set(state, DenseArrayBase.from_list(i64, numbers))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        values = self.values.get(op)
+        assert isinstance(values, DenseArrayBase)
+        state.print_whitespace(printer)
+        printer.print_string(f"[{', '.join(str(n) for n in values.get_values())}]")
+
+
+def number_attr(value: int | float) -> Attribute:
+    """A number of a constraint: i64 where it is whole as written, else f64."""
+    return IntegerAttr(value, 64) if isinstance(value, int) else FloatAttr(value, Float64Type())
+
+
+def number_text(value: int | float) -> str:
+    """The shortest decimal that reads back as `value`; MLIR wants a point before an exponent."""
+    text = repr(value)
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}.0e{exponent}" if e and "." not in mantissa else text
 
 
 class ConstraintOp(IRDLOperation):
     """Base of the ops inside a `spec.engine`: no operands, no results, no effects."""
 
-    custom_directives = (Word, Unit)
+    custom_directives = (Word, Unit, Amount)
     traits = lazy_traits_def(lambda: (HasParent(EngineOp),))
 
 
@@ -229,10 +296,12 @@ class AmountOp(ConstraintOp):
     OPERATORS: ClassVar[tuple[str, ...]]
     what_attr = prop_def(StringAttr, prop_name="what")
     op_attr = prop_def(StringAttr, prop_name="op")
-    value_attr = prop_def(IntegerAttr[I64], prop_name="value")
+    value_attr = prop_def(base(IntegerAttr[I64]) | base(FloatAttr[Float64Type]), prop_name="value")
     unit_attr = opt_prop_def(StringAttr, prop_name="unit")
     """A key of `UNITS`; absent for a plain number."""
-    assembly_format = "custom<Word>($what) custom<Word>($op) $value custom<Unit>($unit) attr-dict"
+    assembly_format = (
+        "custom<Word>($what) custom<Word>($op) custom<Amount>($value) custom<Unit>($unit) attr-dict"
+    )
 
     @property
     def what(self) -> str:
@@ -243,15 +312,23 @@ class AmountOp(ConstraintOp):
         return self.op_attr.data
 
     @property
-    def amount(self) -> int:
-        """The value in base units: tokens, bytes, or as it stands."""
-        scale = UNITS[self.unit_attr.data][1] if self.unit_attr else 1
-        return self.value_attr.value.data * scale
+    def unit(self) -> str | None:
+        return self.unit_attr.data if self.unit_attr else None
+
+    @property
+    def value(self) -> int | float:
+        """The number in front of the unit."""
+        return self.value_attr.value.data
+
+    @property
+    def amount(self) -> int | float:
+        """The value in base units: tokens, bytes, microseconds, or as it stands."""
+        return self.value * (UNITS[self.unit][1] if self.unit else 1)
 
     def verify_(self) -> None:
         _check_operator(self.operator, self.OPERATORS)
-        if self.unit_attr and self.unit_attr.data not in UNITS:
-            raise VerifyException(f"unknown unit '{self.unit_attr.data}'")
+        if self.unit and self.unit not in UNITS:
+            raise VerifyException(f"unknown unit '{self.unit}'")
 
 
 @irdl_op_definition
@@ -269,20 +346,160 @@ class DemandOp(AmountOp):
     name = "spec.demand"
     OPERATORS: ClassVar = ("<=", "~")
 
+    @property
+    def amount(self) -> int:
+        """Tokens, sequences or requests; a rate in parts is rounded up."""
+        return math.ceil(super().amount)
+
+
+class MeasureOp(AmountOp):
+    """Base of what is promised of the finished engine, at a load and against R0 where it says so.
+
+    `at` names the load, each number in tokens or sequences; `vs` what a quality is compared with.
+    """
+
+    OPERATORS: ClassVar = ("<=", ">=")
+    at = opt_prop_def(DictionaryAttr)
+    vs = opt_prop_def(StringAttr)
+    assembly_format = (
+        "custom<Word>($what) custom<Word>($op) custom<Amount>($value) custom<Unit>($unit) "
+        "(`at` $at^)? (`vs` $vs^)? attr-dict"
+    )
+
+    @property
+    def load(self) -> dict[str, int]:
+        """`{"context": 1024}`; empty without a load."""
+        found = self.at.data if self.at else {}
+        return {name: n.value.data for name, n in found.items() if isinstance(n, IntegerAttr)}
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.at and not all(isinstance(n, IntegerAttr) for n in self.at.data.values()):
+            raise VerifyException("a load is a dictionary of integers")
+
 
 @irdl_op_definition
-class RequireOp(AmountOp):
-    """A guarantee: a resource of the engine stays within the bound at every load it demands.
+class RequireOp(MeasureOp):
+    """A guarantee: the engine keeps the bound at every load it demands, or at the one named.
 
     ```mlir
     spec.engine @tiny {
       spec.require kv "<=" 4 MiB
+      spec.require itl.p95 "<=" 25 ms at {context = 1024 : i64}
+      spec.require kl "<=" 0.02 vs "reference"
     }
     ```
     """
 
     name = "spec.require"
-    OPERATORS: ClassVar = ("<=", ">=")
+
+
+@irdl_op_definition
+class WantOp(MeasureOp):
+    """A wish: as `spec.require`, but where it is not met the build warns and records the gap.
+
+    ```mlir
+    spec.engine @tiny {
+      spec.want kv "<=" 4 MiB gap "41.0 MiB more"
+    }
+    ```
+    """
+
+    name = "spec.want"
+    gap = opt_prop_def(StringAttr)
+    """How far the engine misses the bound; absent where it keeps it, and before that is known."""
+    assembly_format = (
+        "custom<Word>($what) custom<Word>($op) custom<Amount>($value) custom<Unit>($unit) "
+        "(`at` $at^)? (`vs` $vs^)? (`gap` $gap^)? attr-dict"
+    )
+
+
+@irdl_op_definition
+class LimitOp(AmountOp):
+    """A number that sets or bounds what a part of the engine does.
+
+    ```mlir
+    spec.engine @tiny {
+      spec.limit serve.openai.stop "<=" 4
+      spec.limit serve.openai.timeout "==" 60 s
+    }
+    ```
+    """
+
+    name = "spec.limit"
+    OPERATORS: ClassVar = ("==", "<=", ">=")
+
+
+@irdl_op_definition
+class PreferOp(ConstraintOp):
+    """An objective; of several, a later one decides only where the earlier ones are equal.
+
+    ```mlir
+    spec.engine @tiny {
+      spec.prefer min itl
+      spec.prefer min memory
+    }
+    ```
+    """
+
+    name = "spec.prefer"
+    direction_attr = prop_def(StringAttr, prop_name="direction")
+    """`min` or `max`."""
+    what_attr = prop_def(StringAttr, prop_name="what")
+    assembly_format = "custom<Word>($direction) custom<Word>($what) attr-dict"
+
+    @property
+    def direction(self) -> str:
+        return self.direction_attr.data
+
+    @property
+    def what(self) -> str:
+        return self.what_attr.data
+
+    def verify_(self) -> None:
+        if self.direction not in ("min", "max"):
+            raise VerifyException(f"'{self.direction}' is neither min nor max")
+
+
+@irdl_op_definition
+class DegradeOp(ConstraintOp):
+    """What a demand may shrink to where it is not feasible, in order of preference.
+
+    ```mlir
+    spec.engine @tiny {
+      spec.degrade context [2048, 1024] tokens
+      spec.degrade batch [2, 1] chosen 1
+    }
+    ```
+    """
+
+    name = "spec.degrade"
+    what_attr = prop_def(StringAttr, prop_name="what")
+    values_attr = prop_def(DenseArrayBase, prop_name="values")
+    unit_attr = opt_prop_def(StringAttr, prop_name="unit")
+    chosen = opt_prop_def(IntegerAttr[I64])
+    """The value that `resolve-model` took; absent where the demand itself holds."""
+    custom_directives = (Word, Unit, Values)
+    assembly_format = (
+        "custom<Word>($what) custom<Values>($values) custom<Unit>($unit) "
+        "(`chosen` $chosen^)? attr-dict"
+    )
+
+    @property
+    def what(self) -> str:
+        return self.what_attr.data
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        return tuple(int(n) for n in self.values_attr.get_values())
+
+    @property
+    def unit(self) -> str | None:
+        return self.unit_attr.data if self.unit_attr else None
+
+    def verify_(self) -> None:
+        if not self.values or list(self.values) != sorted(set(self.values), reverse=True):
+            raise VerifyException("the values of a degrade fall")
 
 
 @irdl_op_definition
@@ -342,26 +559,76 @@ class FeatureOp(ConstraintOp):
 
 
 @irdl_op_definition
-class ReservedOp(ConstraintOp):
-    """A construct of the language without a meaning yet, kept so that it can be refused in place.
+class AllowOp(ConstraintOp):
+    """The values that a decision may take, in order of preference.
 
     ```mlir
     spec.engine @tiny {
-      spec.reserved prefer "{ min itl; then min memory }"
+      spec.allow kernels.from ["ckb", "llm"]
     }
     ```
     """
 
-    name = "spec.reserved"
+    name = "spec.allow"
     what_attr = prop_def(StringAttr, prop_name="what")
-    """The word, after its section where it has one: `prefer`, `require.itl.p95`."""
-    text_attr = prop_def(StringAttr, prop_name="text")
-    """What follows the word."""
-    assembly_format = "custom<Word>($what) $text attr-dict"
+    values_attr = prop_def(ArrayAttr[StringAttr], prop_name="values")
+    assembly_format = "custom<Word>($what) $values attr-dict"
 
     @property
     def what(self) -> str:
         return self.what_attr.data
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return tuple(value.data for value in self.values_attr)
+
+
+@irdl_op_definition
+class ExceptOp(ConstraintOp):
+    """A place where another value holds than the pin on `what` says.
+
+    ```mlir
+    spec.engine @tiny {
+      spec.pin weights "==" as_stored
+      spec.except weights lm_head q8_0
+    }
+    ```
+    """
+
+    name = "spec.except"
+    what_attr = prop_def(StringAttr, prop_name="what")
+    site_attr = prop_def(StringAttr, prop_name="site")
+    value_attr = prop_def(StringAttr, prop_name="value")
+    assembly_format = 'custom<Word>($what) custom<Word>($site) custom<Word>($value) attr-dict'
+
+    @property
+    def what(self) -> str:
+        return self.what_attr.data
+
+    @property
+    def site(self) -> str:
+        return self.site_attr.data
+
+    @property
+    def value(self) -> str:
+        return self.value_attr.data
+
+
+@irdl_op_definition
+class UseOp(ConstraintOp):
+    """Another file whose constraints hold here too; `resolve-uses` puts them in its place.
+
+    ```mlir
+    spec.engine @tiny {
+      spec.use "base.mispec"
+    }
+    ```
+    """
+
+    name = "spec.use"
+    path = prop_def(StringAttr)
+    """Relative to the file that this op is written in."""
+    assembly_format = "$path attr-dict"
 
 
 Spec = Dialect(
@@ -373,9 +640,15 @@ Spec = Dialect(
         TargetOp,
         DemandOp,
         RequireOp,
+        WantOp,
+        LimitOp,
+        PreferOp,
+        DegradeOp,
         PinOp,
         FeatureOp,
-        ReservedOp,
+        AllowOp,
+        ExceptOp,
+        UseOp,
     ],
     [],
 )

@@ -110,11 +110,11 @@ def test_generated_python_needs_only_tokenizers_and_jinja2() -> None:
     assert found - sys.stdlib_module_names == {"tiny", "tokenizers", "jinja2"}
 
 
-def test_the_same_facts_give_the_same_text_within_the_published_size() -> None:
+def test_the_same_facts_give_the_same_text_and_not_too_much() -> None:
     first, second = (emit_host(facts(set(FEATURES))) for _ in range(2))
     assert first == second
     lines = {p: t.count("\n") for p, t in first.items() if not p.endswith(".jinja")}
-    assert sum(lines.values()) <= 1200
+    assert sum(lines.values()) <= 1050  # leaves room for model.c within 1,200
 
 
 def test_the_runtime_holds_its_locks_right(tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+!x = tensor<?x${hidden}xf32, #infer.dims<tokens, _>>
+!q = tensor<?x${q_dim}xf32, #infer.dims<tokens, _>>
+!kv = tensor<?x${kv_dim}xf32, #infer.dims<tokens, _>>
+!ffn = tensor<?x${ffn_dim}xf32, #infer.dims<tokens, _>>
+
+func.func @${name}(%x: !x, %batch: !infer.batch, %kv: ${state}) -> (!x, ${state}) attributes {dims = ${dims}} {
+  // Attention branch, normalised before and after.
+  %attn_norm = infer.weight_ref ${attn_norm}
+  %h = infer.rms_norm %x, %attn_norm {eps = ${eps}} : !x
+  %attn_q = infer.weight_ref ${attn_q}
+  %attn_k = infer.weight_ref ${attn_k}
+  %attn_v = infer.weight_ref ${attn_v}
+  %q = infer.linear %h, %attn_q : !q
+  %k = infer.linear %h, %attn_k : !kv
+  %v = infer.linear %h, %attn_v : !kv
+  %attn_q_norm = infer.weight_ref ${attn_q_norm}
+  %attn_k_norm = infer.weight_ref ${attn_k_norm}
+  %q_normed = infer.rms_norm %q, %attn_q_norm {eps = ${eps}} : !q
+  %k_normed = infer.rms_norm %k, %attn_k_norm {eps = ${eps}} : !kv
+  %q_rot = infer.rope %q_normed, %batch {head_dim = ${head_dim} : i64, pairing = "${rope_pairing}", theta = ${layer_theta}} : !q
+  %k_rot = infer.rope %k_normed, %batch {head_dim = ${head_dim} : i64, pairing = "${rope_pairing}", theta = ${layer_theta}} : !kv
+  %kv_next = infer.state_append %kv, %k_rot, %v, %batch : ${state}
+  %attn = infer.attend %q_rot, %kv_next, %batch {head_dim = ${head_dim} : i64, kv_heads = ${kv_heads} : i64, mask = "causal", q_heads = ${q_heads} : i64, scale = ${attn_scale}${layer_window}} : !q
+  %attn_output = infer.weight_ref ${attn_output}
+  %o = infer.linear %attn, %attn_output : !x
+  %post_attention_norm = infer.weight_ref ${post_attention_norm}
+  %o_normed = infer.rms_norm %o, %post_attention_norm {eps = ${eps}} : !x
+  %x_attn = infer.add %x, %o_normed : !x
+
+  // Feed-forward branch, normalised before and after.
+  %ffn_norm = infer.weight_ref ${ffn_norm}
+  %h_ffn = infer.rms_norm %x_attn, %ffn_norm {eps = ${eps}} : !x
+  %ffn_gate = infer.weight_ref ${ffn_gate}
+  %ffn_up = infer.weight_ref ${ffn_up}
+  %gate = infer.linear %h_ffn, %ffn_gate : !ffn
+  %up = infer.linear %h_ffn, %ffn_up : !ffn
+  %act = infer.gated_act %gate, %up {act = "gelu_tanh"} : !ffn
+  %ffn_down = infer.weight_ref ${ffn_down}
+  %down = infer.linear %act, %ffn_down : !x
+  %post_ffw_norm = infer.weight_ref ${post_ffw_norm}
+  %down_normed = infer.rms_norm %down, %post_ffw_norm {eps = ${eps}} : !x
+  %x_ffn = infer.add %x_attn, %down_normed : !x
+  func.return %x_ffn, %kv_next : !x, ${state}
+}
