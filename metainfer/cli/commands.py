@@ -72,7 +72,8 @@ def compile_command(
         print(built)
         return DONE
 
-    _finish(body, lambda: _reproducer(start or spec, ckb, "compile", "-o", "DIR"))
+    resume = ["--from", str(start)] if start else []
+    _finish(body, lambda: _reproducer(spec, ckb, "compile", "-o", "DIR", *resume))
 
 
 @app.command("run")

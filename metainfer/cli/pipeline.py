@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import (
     ArgSpec,
     ParameterListType,
@@ -20,7 +20,15 @@ from xdsl.utils.arg_spec import (
 from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.utils.hints import isa, type_repr
 
-from metainfer.ir.diagnostics import DiagnosticError, Note, Place, did_you_mean, error
+from metainfer.ir.diagnostics import (
+    Diagnostic,
+    DiagnosticError,
+    Note,
+    Place,
+    did_you_mean,
+    error,
+)
+from metainfer.passes.describe import pass_info
 
 _BEFORE_OPTION = (SpecTokenKind.L_BRACE, SpecTokenKind.SPACE)
 
@@ -30,19 +38,65 @@ SOURCE = "<passes>"
 """The file name of places inside pipeline text."""
 
 
-def parse_passes(text: str, table: PassTable) -> tuple[ModulePass, ...]:
+Pipelines = Mapping[str, Sequence[str]]
+"""Name → the passes that it stands for."""
+
+NONE: Pipelines = {}
+
+ANCHOR = "builtin.module("
+"""What mlir-opt wraps pipelines in; ours all run on modules."""
+
+
+def parse_passes(
+    text: str, table: PassTable, pipelines: Pipelines = NONE
+) -> tuple[ModulePass, ...]:
     """The passes that `text` names, in order, with their options.
 
     Raises `DiagnosticError` with a place in `SOURCE` for bad syntax, an unknown pass or option, a
     repeated or missing option and a value of the wrong type.
     """
+    if text.startswith(ANCHOR) and text.endswith(")"):
+        inner = text[len(ANCHOR) : -1]
+        try:
+            return parse_passes(inner, table, pipelines)
+        except DiagnosticError as problem:
+            raise DiagnosticError(*(_anchored(d) for d in problem.diagnostics)) from None
     try:
         specs = list(parse_pipeline(text))
     except ArgSpecParseError as problem:  # derives from BaseException
         raise _syntax_error(str(problem), text) from None
     return tuple(
-        _build(spec, tokens, table) for spec, tokens in zip(specs, _elements(text), strict=True)
+        one
+        for spec, tokens in zip(specs, _elements(text), strict=True)
+        for one in _expand(spec, tokens, table, pipelines)
     )
+
+
+def _anchored(diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with its places moved from the inner text to the anchored one."""
+
+    def moved(place: Place | None) -> Place | None:
+        if place is None or place.file != SOURCE or place.line != 1:
+            return place
+        return dataclasses.replace(place, col=place.col + len(ANCHOR))
+
+    notes = tuple(Note(n.message, moved(n.place)) for n in diagnostic.notes)
+    return dataclasses.replace(diagnostic, place=moved(diagnostic.place), notes=notes)
+
+
+def _expand(
+    spec: ArgSpec, element: _Element, table: PassTable, pipelines: Pipelines
+) -> Iterator[ModulePass]:
+    if spec.name not in pipelines:
+        yield _build(spec, element, table, pipelines)
+        return
+    for option in element.options:
+        raise error(
+            f"pipeline '{spec.name}' has no options",
+            _place(option),
+            help=f"write its passes out: {','.join(pipelines[spec.name])}",
+        )
+    yield from (table[name]()() for name in pipelines[spec.name])
 
 
 def describe_passes(table: PassTable) -> str:
@@ -51,13 +105,13 @@ def describe_passes(table: PassTable) -> str:
 
 
 def _describe(name: str, pass_class: type[ModulePass]) -> str:
-    lines = [f"{name:<20} {getattr(pass_class, 'summary', '')}".rstrip()]
-    if requires := getattr(pass_class, "requires", None):
-        lines.append(f"{'':<20} needs: {requires}")
-    for option in get_pass_option_infos(pass_class):
-        default = "" if option.default_value is None else f" = {option.default_value}"
-        name = option.name.replace("_", "-")
-        lines.append(f"{'':<20} option {name}: {option.expected_type}{default}")
+    info = pass_info(pass_class)
+    lines = [f"{name:<20} {info.summary}".rstrip()]
+    if info.requires:
+        lines.append(f"{'':<20} needs: {info.requires}")
+    for option in info.options:
+        default = "" if option.default is None else f" = {option.default}"
+        lines.append(f"{'':<20} option {option.name}: {option.type}{default}")
     return "\n".join(lines)
 
 
@@ -91,13 +145,14 @@ def _elements(text: str) -> Iterator[_Element]:
         yield element
 
 
-def _build(spec: ArgSpec, element: _Element, table: PassTable) -> ModulePass:
+def _build(spec: ArgSpec, element: _Element, table: PassTable, pipelines: Pipelines) -> ModulePass:
     load = table.get(spec.name)
     if load is None:
         raise error(
             f"unknown pass '{spec.name}'",
             _place(element.name),
-            help=did_you_mean(spec.name, table) or "metainfer-opt --list-passes names them all",
+            help=did_you_mean(spec.name, [*table, *pipelines])
+            or "metainfer-opt --list-passes names them all",
         )
     pass_class = load()
     for token in element.options:

@@ -116,7 +116,9 @@ def engine_library(
     objects = [kernel_object(module, compiler, knowledge)]
     for name in sorted(sources):
         if name.endswith(".c") and name != "kernels.c":
-            objects.append(compiler.object(sources[name], headers, name, flags))
+            # The runtime must start on any CPU, to refuse the wrong ones.
+            own = flags if name == "model.c" else ()
+            objects.append(compiler.object(sources[name], headers, name, own))
     return compiler.link(objects)
 
 

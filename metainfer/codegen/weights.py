@@ -52,6 +52,8 @@ def packed_file(
             out.write(weights_header(identity))
             _write_packs(program, module, model, out.fileno(), progress)
             os.fsync(out.fileno())
+            # Pages that were written small would stay small: let the engine map it afresh.
+            os.posix_fadvise(out.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from metainfer.driver.linker import Linker
-from metainfer.driver.providers import RuleProvider
 from metainfer.ir.diagnostics import error
 from metainfer.passes.context import CompilerContext
 from metainfer.resources import ckb_dir
@@ -24,14 +22,21 @@ def compiler_context(
 ) -> CompilerContext:
     """The context that `metainfer` and `metainfer-opt` compile in; `cc` names a C compiler."""
     from metainfer.codegen.c.toolchain import find_compiler
+    from metainfer.driver.linker import Linker
+    from metainfer.driver.providers import RuleProvider
 
-    if ckb is not None:
-        _check_contracts(ckb)
-    ctx = CompilerContext(ckb=ckb or ckb_dir())
+    ctx = reading_context(ckb)
     compiler = cache(lambda: find_compiler(cc))
     ctx.providers = (RuleProvider(ctx.knowledge),)
     ctx.gate = Linker(ctx.knowledge, compiler, report)
     return ctx
+
+
+def reading_context(ckb: Path | None = None) -> CompilerContext:
+    """A context that reads IR and runs passes, but has nobody to write or judge kernels."""
+    if ckb is not None:
+        _check_contracts(ckb)
+    return CompilerContext(ckb=ckb or ckb_dir())
 
 
 def _check_contracts(folder: Path) -> None:

@@ -24,6 +24,8 @@ Mode = Literal["value", "magnitude"]
 Observer = Callable[[str, int | None, Value], None]
 """Called with a value's name (its name hint, else its op's; `@f` for the first result of a layer
 function f), its layer and the value."""
+Trace = Callable[[Operation, int | None, tuple[Value, ...]], None]
+"""Called with every op that was run, the layer it was run for and its results."""
 OpT = TypeVar("OpT", bound=Operation)
 
 
@@ -45,11 +47,13 @@ class Interpreter:
         *,
         numerics: Numerics = F32,
         observe: Observer | None = None,
+        trace: Trace | None = None,
         cache_bytes: int = 0,
     ) -> None:
         self._symbols = symbols(module)
         self._weights = weights
         self._observe = observe
+        self._trace = trace
         self._cache = DecodeCache(cache_bytes) if cache_bytes else None
         self._scope = Scope(
             numerics if mode == "magnitude" else None,
@@ -167,6 +171,8 @@ class Interpreter:
         return self.find(name, infer.FormatOp)
 
     def _report(self, op: Operation, results: tuple[Value, ...], scope: Scope) -> None:
+        if self._trace is not None:
+            self._trace(op, scope.layer, results)
         if self._observe is None:
             return
         for ssa, value in zip(op.results, results, strict=True):

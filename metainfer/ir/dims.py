@@ -84,7 +84,7 @@ class RangesAttr(ParametrizedAttribute):
         }
 
     def verify(self) -> None:
-        if len(self.names) != len(self.bounds):
+        if len(self.names) != len(self.bounds) or len(set(self.names)) != len(self.names):
             raise VerifyException("each dimension needs one range")
         for name, (first, last) in self.as_dict().items():
             if not 1 <= first <= last:
@@ -97,9 +97,9 @@ class RangesAttr(ParametrizedAttribute):
             parser.parse_punctuation("=")
             return name, _parse_range(parser)
 
-        ranges = dict(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, one))
-        attribute = RangesAttr.of(ranges)
-        return [attribute.names, attribute.bounds]
+        ranges = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, one)
+        names = ArrayAttr([StringAttr(name) for name, _ in ranges])
+        return [names, ArrayAttr([ArrayAttr(map(IntAttr, pair)) for _, pair in ranges])]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -174,6 +174,13 @@ class ScheduleAttr(ParametrizedAttribute):
             (f.root_reference.data, r.data[0].data, r.data[1].data)
             for f, r in zip(self.functions, self.runs, strict=True)
         ]
+
+    def verify(self) -> None:
+        if len(self.functions) != len(self.runs):
+            raise VerifyException("each run of layers needs one function")
+        for name, first, last in self.steps():
+            if first > last:
+                raise VerifyException(f"@{name} runs layers {first} to {last}, want a <= b")
 
     def renamed(self, names: dict[str, str]) -> ScheduleAttr:
         return ScheduleAttr.of((names.get(f, f), a, b) for f, a, b in self.steps())

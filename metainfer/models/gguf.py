@@ -16,20 +16,23 @@ the byte offset and the rule.
 from __future__ import annotations
 
 import mmap
-import os
-import stat
 import struct
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 from pathlib import Path
+from sys import byteorder
 from typing import Any, NoReturn
 
 from metainfer.ir.diagnostics import error
+from metainfer.models.mapped import Budget, map_file
+from metainfer.models.tensors import Scalar, Tensor, TensorFormat, Value
 
-Scalar = int | float | bool | str
-Value = Scalar | list[int] | list[float] | list[bool] | list[str]
+__all__ = ["GgufFile", "GgufTensor", "Scalar", "TensorFormat", "Value", "read_gguf"]
+
+GgufTensor = Tensor
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -47,25 +50,11 @@ _MIN_TENSOR = 8 + 1 + 4 + 8 + 4 + 8
 """Bytes of the smallest tensor entry: name length, name, dims, one dim, format, offset."""
 
 
-@dataclass(frozen=True)
-class TensorFormat:
-    """How a GGUF tensor type stores values: `block` values in `bytes` bytes."""
-
-    name: str
-    type_id: int
-    block: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class GgufTensor:
-    """One tensor: `shape` row-major (the reverse of the file), `offset` from the file's start."""
-
-    name: str
-    shape: tuple[int, ...]
-    format: TensorFormat
-    offset: int
-    nbytes: int
+# What objects take in memory, rounded up, for the budget.
+_STRING_COST = 64
+_NUMBER_COST = 40
+_PAIR_COST = 200
+_TENSOR_COST = 700
 
 
 @dataclass(frozen=True)
@@ -89,31 +78,15 @@ def read_gguf(path: Path, formats: Mapping[int, TensorFormat]) -> GgufFile:
     `formats` maps the type ids that tensors may have. Raises `DiagnosticError` for a file that
     cannot be read, breaks the layout, or has a tensor of another type.
     """
-    mapped = _map_file(path)
+    mapped = map_file(path, 24, "GGUF")
     cursor = _Cursor(path, mapped)
     version, tensor_count, pair_count = _read_header(cursor)
     metadata = _read_pairs(cursor, pair_count)
     alignment = _alignment(cursor, metadata)
+    cursor.spend(_TENSOR_COST * tensor_count, "the list of tensors")
     entries = [_read_entry(cursor, formats) for _ in range(tensor_count)]
     tensors = _place_tensors(cursor, entries, alignment)
     return GgufFile(path, version, metadata, tensors, mapped)
-
-
-def _map_file(path: Path) -> mmap.mmap:
-    try:
-        # A FIFO would block the open, so look before opening.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise error(f"{path}: not a regular file")
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < 24:
-                raise error(
-                    f"{path}: not a GGUF file: it has {size} bytes, and the header alone takes 24"
-                )
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else problem
-        raise error(f"{path}: cannot be read: {reason}") from None
 
 
 class _Cursor:
@@ -124,6 +97,7 @@ class _Cursor:
         self.data = data
         self.size = len(data)
         self.pos = 0
+        self._budget = Budget(self.size)
 
     def fail(self, what: str, at: int | None = None, help: str | None = None) -> NoReturn:
         where = self.pos if at is None else at
@@ -138,6 +112,11 @@ class _Cursor:
                 help="the file is damaged or cut short; fetch it again",
             )
 
+    def spend(self, nbytes: int, what: str) -> None:
+        """Refuse to build objects of `nbytes` that would exceed the file's budget."""
+        if not self._budget.spend(nbytes):
+            self.fail(f"{what} would take more memory than {self._budget.limit:,} bytes in all")
+
     def number(self, code: str, what: str) -> Any:
         layout = struct.Struct("<" + code)
         self.need(layout.size, what)
@@ -151,6 +130,7 @@ class _Cursor:
         if limit is not None and not 0 < length <= limit:
             self.fail(f"{what} has {length:,} bytes, allowed are 1 to {limit:,}", start)
         self.need(length, what)
+        self.spend(4 * length + _STRING_COST, what)
         raw = self.data[self.pos : self.pos + length]
         try:
             text = raw.decode("utf-8")
@@ -169,15 +149,29 @@ class _Cursor:
 
     def flags(self, count: int, what: str) -> list[bool]:
         self.need(count, what)
+        self.spend(10 * count, what)
         raw = self.data[self.pos : self.pos + count]
         if raw.strip(b"\0\1"):
             self.fail(f"{what} has a truth value other than 0 and 1")
         self.pos += count
         return [byte == 1 for byte in raw]
 
+    def numbers(self, code: str, count: int, what: str) -> list[Any]:
+        """`count` numbers in a row."""
+        found = array(code)
+        nbytes = count * found.itemsize
+        self.need(nbytes, what)
+        self.spend(nbytes + _NUMBER_COST * count, what)
+        found.frombytes(self.data[self.pos : self.pos + nbytes])
+        if byteorder == "big":
+            found.byteswap()
+        self.pos += nbytes
+        return found.tolist()
+
     def strings(self, count: int, what: str) -> list[str]:
         """`count` strings in a row; a tight loop, since a vocabulary has 10^5 of them."""
         self.need(8 * count, what)
+        self.spend((_STRING_COST + 8) * count, what)
         data, size, pos = self.data, self.size, self.pos
         length_at = struct.Struct("<Q").unpack_from
         out: list[str] = []
@@ -225,6 +219,7 @@ def _count(cursor: _Cursor, what: str, smallest: int) -> int:
 
 def _read_pairs(cursor: _Cursor, count: int) -> dict[str, Value]:
     metadata: dict[str, Value] = {}
+    cursor.spend(_PAIR_COST * count, "the metadata")
     for _ in range(count):
         start = cursor.pos
         key = cursor.name("a metadata key", _MAX_KEY)
@@ -259,11 +254,7 @@ def _read_array(cursor: _Cursor, what: str) -> Value:
         return cursor.strings(count, what)
     if kind == _BOOL:
         return cursor.flags(count, what)
-    nbytes = count * struct.calcsize("<" + _NUMBERS[kind])
-    cursor.need(nbytes, what)
-    numbers = list(struct.unpack_from(f"<{count}{_NUMBERS[kind]}", cursor.data, cursor.pos))
-    cursor.pos += nbytes
-    return numbers
+    return cursor.numbers(_NUMBERS[kind], count, what)
 
 
 def _alignment(cursor: _Cursor, metadata: Mapping[str, Value]) -> int:

@@ -121,9 +121,7 @@ def _join(
     return digest.hexdigest()
 
 
-def _check_whole(
-    found: str, demanded: str | None, parts: list[Path], place: Place | None
-) -> None:
+def _check_whole(found: str, demanded: str | None, parts: list[Path], place: Place | None) -> None:
     """As `check_digest`, with the way out for a spec that is right and parts that are not."""
     try:
         check_digest(f"the file joined from {len(parts)} parts", found, demanded, place)

@@ -1,4 +1,4 @@
-"""The tokenizer of a GGUF file as a `tokenizers.Tokenizer`: byte-level BPE.
+"""The tokenizer of a GGUF file as a `tokenizers.Tokenizer`: byte-level BPE or SentencePiece.
 
 Two ways to encode, as in llama.cpp (`parse_special`):
 
@@ -14,32 +14,30 @@ caller.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Mapping, Sequence
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metainfer.ir.diagnostics import did_you_mean, error
+from metainfer.files import cache_dir, write_atomic
+from metainfer.ir.diagnostics import error
+from metainfer.models.byte_bpe import build_byte_bpe, missing_bytes, pre_tokenizer
 from metainfer.models.gguf import Value
-from metainfer.models.tokenizer_tables import (
-    BYTE_LETTERS,
-    END_TEXTS,
-    PRE_TOKENIZERS,
-    PreTokenizer,
-)
+from metainfer.models.spm import build_spm
+from metainfer.models.tokenizer_tables import END_TEXTS
+from metainfer.models.vocabulary import KEY, TokenType, flag, text, texts, token_id, token_types
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_KEY = "tokenizer.ggml."
 _END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 1, 2, 3, 4, 6
-_OTHER_MODELS = {
-    "llama": "SentencePiece",
-    "bert": "WordPiece",
-    "t5": "Unigram",
-    "rwkv": "RWKV",
-}
+_BYTE_BPE, _SPM = "gpt2", "llama"
+_OTHER_MODELS = {"bert": "WordPiece", "t5": "Unigram", "rwkv": "RWKV"}
+_DERIVATION = 1
+"""Part of a stored tokenizer's name: counted up when the way it is derived changes."""
 
 
 @dataclass(frozen=True)
@@ -61,58 +59,56 @@ class TokenizerFacts:
 def build_tokenizer(metadata: Mapping[str, Value]) -> Tokenizer:
     """The tokenizer that the file's metadata describe, equal to llama.cpp's.
 
-    Raises `DiagnosticError` for another kind than byte-level BPE, for an unknown pre-tokenizer and
-    for a vocabulary that contradicts itself.
+    Raises `DiagnosticError` for a kind other than byte-level BPE and SentencePiece, for an unknown
+    pre-tokenizer and for a vocabulary that contradicts itself.
     """
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import Tokenizer
 
-    pre = _pre_tokenizer(metadata)
-    tokens = _strings(metadata, "tokens")
-    vocab = _vocabulary(tokens)
-    types = _types(metadata, tokens)
-    merges = _merges(metadata, vocab)
-    tokenizer = Tokenizer(models.BPE(vocab, merges, ignore_merges=pre.ignore_merges))
-    steps: list[pre_tokenizers.PreTokenizer] = [
-        pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in pre.patterns
-    ]
-    steps.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
-    if missing := _missing_bytes(vocab):
-        # `tokenizers` would drop these letters before merging and then merge across the gap.
-        letters = "".join(re.escape(BYTE_LETTERS[byte]) for byte in missing)
-        steps.append(pre_tokenizers.Split(Regex(f"[{letters}]"), "removed"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
-    tokenizer.decoder = decoders.ByteLevel()
-    added = [
-        AddedToken(text, normalized=False, special=kind != _USER_DEFINED)
-        for text, kind in zip(tokens, types, strict=True)
-        if kind in (_UNKNOWN, _CONTROL, _USER_DEFINED)
-    ]
-    tokenizer.add_tokens(added)
-    _check_ids(tokenizer, tokens)
-    return tokenizer
+    if _model(metadata) == _BYTE_BPE:
+        return build_byte_bpe(metadata)
+    return Tokenizer.from_str(tokenizer_json(metadata))
+
+
+def tokenizer_json(metadata: Mapping[str, Value]) -> str:
+    """The same as the text of a `tokenizer.json`.
+
+    Deriving SentencePiece merges takes seconds, so the result is kept in `cache_dir()/tokenizers`
+    under a digest of everything it depends on.
+    """
+    if _model(metadata) == _BYTE_BPE:
+        return build_byte_bpe(metadata).to_str()
+    entry = _entry(metadata)
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return entry.read_text("utf-8")
+    derived = build_spm(metadata).to_str()
+    # The store only saves time: a cache that cannot be written costs a second derivation.
+    with contextlib.suppress(OSError):
+        write_atomic(entry, derived)
+    return derived
 
 
 def tokenizer_facts(metadata: Mapping[str, Value]) -> TokenizerFacts:
     """Begin and end tokens and the size of the vocabulary, each id checked against it."""
-    pre = _pre_tokenizer(metadata)
-    tokens = _strings(metadata, "tokens")
-    types = _types(metadata, tokens)
-    if _flag(metadata, "add_eos_token", default=False):
+    byte_level = _model(metadata) == _BYTE_BPE
+    tokens = texts(metadata, "tokens")
+    types = token_types(metadata, tokens)
+    if flag(metadata, "add_eos_token", default=False):
         raise error("the tokenizer appends an end token to every prompt, which is not supported")
-    ends = [_token_id(metadata, key, len(tokens)) for key in _END_KEYS]
+    ends = [token_id(metadata, key, len(tokens)) for key in _END_KEYS]
     if ends[0] is None:
-        raise error(f"the model file has no '{_KEY}eos_token_id'")
+        raise error(f"the model file has no '{KEY}eos_token_id'")
     ends += [
         index
-        for index, (text, kind) in enumerate(zip(tokens, types, strict=True))
-        if kind == _CONTROL and text in END_TEXTS
+        for index, (token, kind) in enumerate(zip(tokens, types, strict=True))
+        if kind == TokenType.CONTROL and token in END_TEXTS
     ]
-    bos_id = _token_id(metadata, "bos_token_id", len(tokens))
-    add_bos = _flag(metadata, "add_bos_token", default=pre.add_bos)
+    bos_id = token_id(metadata, "bos_token_id", len(tokens))
+    usual = pre_tokenizer(metadata).add_bos if byte_level else True
+    add_bos = flag(metadata, "add_bos_token", default=usual)
     if add_bos and bos_id is None:
-        raise error(f"the tokenizer adds a begin token, but there is no '{_KEY}bos_token_id'")
+        raise error(f"the tokenizer adds a begin token, but there is no '{KEY}bos_token_id'")
     known = tuple(dict.fromkeys(end for end in ends if end is not None))
-    missing = _missing_bytes(frozenset(tokens))
+    missing = missing_bytes(frozenset(tokens)) if byte_level else b""
     return TokenizerFacts(bos_id, known, add_bos, len(tokens), missing)
 
 
@@ -133,98 +129,21 @@ def encode(tokenizer: Tokenizer, text: str, *, parse_special: bool) -> list[int]
     return ids
 
 
-def _pre_tokenizer(metadata: Mapping[str, Value]) -> PreTokenizer:
-    model = _string(metadata, "model")
-    if model != "gpt2":
+def _model(metadata: Mapping[str, Value]) -> str:
+    model = text(metadata, "model")
+    if model not in (_BYTE_BPE, _SPM):
         kind = f" ({_OTHER_MODELS[model]})" if model in _OTHER_MODELS else ""
         raise error(
             f"tokenizer model '{model}'{kind} is not supported",
-            help="use a model with a byte-level BPE tokenizer ('gpt2' in GGUF)",
+            help=f"supported: '{_BYTE_BPE}' (byte-level BPE) and '{_SPM}' (SentencePiece BPE)",
         )
-    name = _string(metadata, "pre")
-    if name not in PRE_TOKENIZERS:
-        raise error(
-            f"unknown pre-tokenizer '{name}'",
-            help=did_you_mean(name, PRE_TOKENIZERS) or f"known: {', '.join(PRE_TOKENIZERS)}",
-        )
-    return PRE_TOKENIZERS[name]
+    return model
 
 
-def _vocabulary(tokens: Sequence[str]) -> dict[str, int]:
-    vocab: dict[str, int] = {}
-    for index, text in enumerate(tokens):
-        if not text:
-            raise error(f"token {index} is empty")
-        if text in vocab:
-            raise error(f"tokens {vocab[text]} and {index} are both {text!r}")
-        vocab[text] = index
-    return vocab
+def _entry(metadata: Mapping[str, Value]) -> Path:
+    import tokenizers
 
-
-def _types(metadata: Mapping[str, Value], tokens: Sequence[str]) -> list[int]:
-    """The type of every token; the known end tokens count as control tokens whatever is stored."""
-    values = metadata.get(_KEY + "token_type")
-    if values is None:
-        values = [_NORMAL] * len(tokens)
-    if not isinstance(values, list) or len(values) != len(tokens):
-        raise error(f"'{_KEY}token_type' is not a list of {len(tokens)} token types")
-    types: list[int] = []
-    for index, (kind, text) in enumerate(zip(values, tokens, strict=True)):
-        if type(kind) is not int or not 0 <= kind <= _BYTE:
-            raise error(f"token {index} ({text!r}) has the unknown type {kind!r}")
-        types.append(_CONTROL if text in END_TEXTS else kind)
-    return types
-
-
-def _merges(metadata: Mapping[str, Value], vocab: Mapping[str, int]) -> list[tuple[str, str]]:
-    merges: list[tuple[str, str]] = []
-    for index, merge in enumerate(_strings(metadata, "merges")):
-        left, space, right = merge.partition(" ")
-        if not (left and space and right) or " " in right:
-            raise error(f"merge {index} ({merge!r}) is not two tokens with a space between")
-        for text in (left, right, left + right):
-            if text not in vocab:
-                raise error(f"merge {index} ({merge!r}) needs the token {text!r}, which is missing")
-        merges.append((left, right))
-    return merges
-
-
-def _missing_bytes(vocab: Container[str]) -> bytes:
-    return bytes(byte for byte, letter in enumerate(BYTE_LETTERS) if letter not in vocab)
-
-
-def _check_ids(tokenizer: Tokenizer, tokens: Sequence[str]) -> None:
-    size = tokenizer.get_vocab_size(with_added_tokens=True)
-    moved = [index for index, text in enumerate(tokens) if tokenizer.token_to_id(text) != index]
-    if size != len(tokens) or moved:
-        raise RuntimeError(f"the tokenizer has {size} tokens for {len(tokens)}, moved: {moved[:5]}")
-
-
-def _string(metadata: Mapping[str, Value], key: str) -> str:
-    value = metadata.get(_KEY + key)
-    if not isinstance(value, str):
-        raise error(f"the model file has no text '{_KEY}{key}'")
-    return value
-
-
-def _strings(metadata: Mapping[str, Value], key: str) -> list[str]:
-    value = metadata.get(_KEY + key)
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise error(f"the model file has no list of texts '{_KEY}{key}'")
-    return [item for item in value if isinstance(item, str)]
-
-
-def _flag(metadata: Mapping[str, Value], key: str, *, default: bool) -> bool:
-    value = metadata.get(_KEY + key, default)
-    if not isinstance(value, bool):
-        raise error(f"'{_KEY}{key}' is not a truth value")
-    return value
-
-
-def _token_id(metadata: Mapping[str, Value], key: str, size: int) -> int | None:
-    value = metadata.get(_KEY + key)
-    if value is None:
-        return None
-    if type(value) is not int or not 0 <= value < size:
-        raise error(f"'{_KEY}{key}' is {value!r}, not a token id below {size:,}")
-    return value
+    facts = {key: value for key, value in metadata.items() if key.startswith(KEY)}
+    # Other versions of the library may write another form.
+    source = json.dumps([_DERIVATION, tokenizers.__version__, facts], sort_keys=True)
+    return cache_dir() / "tokenizers" / f"{hashlib.sha256(source.encode()).hexdigest()[:32]}.json"

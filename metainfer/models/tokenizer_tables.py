@@ -39,18 +39,29 @@ PRE_TOKENIZERS = {
 }
 
 END_TEXTS = frozenset(
-    {
-        "<|im_end|>",
-        "<|endoftext|>",
-        "<|end_of_text|>",
-        "<|eot_id|>",
-        "<|eom_id|>",
-        "<|end|>",
-        "<end_of_turn>",
-        "<EOT>",
-    }
+    """
+    <|im_end|> <|endoftext|> <|end_of_text|> <|eot_id|> <|eom_id|> <|end|> <|return|> <|call|>
+    <|flush|> <|calls|> <end_of_turn> <end_of_utterance> <EOT> _<EOT> [EOT] [EOS] <eos> <turn|>
+    <|tool_response> <｜end▁of▁sentence｜> [e~[
+    """.split()
 )
 """Tokens that end an answer although files often name only one of them; always special."""
+
+CONTROL_TEXTS = END_TEXTS | frozenset(
+    """
+    </s>
+    <|fim_prefix|> <fim-prefix> <fim_prefix> <｜fim▁begin｜> <PRE> ▁<PRE> <|code_prefix|> <|prefix|>
+    <|fim_suffix|> <fim-suffix> <fim_suffix> <｜fim▁hole｜> <SUF> ▁<SUF> <|code_suffix|> <|suffix|>
+    <|fim_middle|> <fim-middle> <fim_middle> <｜fim▁end｜> <MID> ▁<MID> <|code_middle|> <|middle|>
+    <|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD]
+    <|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame>
+    <|file_sep|>
+    """.split()
+)
+"""Control tokens whatever type is stored, as in llama.cpp: the ends and fill-in-the-middle marks.
+
+`</s>` is among them but ends an answer only where the file says so: Gemma's is the HTML tag.
+"""
 
 _PRINTABLE = (range(0x21, 0x7F), range(0xA1, 0xAD), range(0xAE, 0x100))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr
 from xdsl.ir import Operation
@@ -13,7 +13,13 @@ from xdsl.passes import ModulePass
 from metainfer.ir.diagnostics import error
 from metainfer.ir.dialects import plan
 from metainfer.ir.symbols import all_of
-from metainfer.knowledge.base import Knowledge
+
+if TYPE_CHECKING:
+    from metainfer.knowledge.base import Knowledge
+
+
+STAGE = "metainfer.stage"
+"""Attribute of a module: the pass of our pipeline that ran last, for a dump to resume after."""
 
 
 @dataclass(frozen=True)

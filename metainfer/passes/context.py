@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from metainfer.ir.dialects import kernel
 from metainfer.ir.dialects.register import register_dialects
-from metainfer.knowledge.base import Knowledge
+from metainfer.passes.counters import Rewrites
 from metainfer.resources import ckb_dir
+
+if TYPE_CHECKING:
+    from metainfer.knowledge.base import Knowledge
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,27 @@ class CompilerContext(Context):
     download: bool = True
     base: Path | None = None
     """Folder that relative `file:` sources start from; default: that of the file they stand in."""
+    rewrites: Rewrites = field(default_factory=Rewrites)
+    """What the passes count, and the limit that they heed."""
 
     def __post_init__(self) -> None:
         register_dialects(self)
-        self.knowledge = Knowledge(self.ckb)
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """The knowledge base, read when the first pass asks for it."""
+        from metainfer.knowledge.base import Knowledge
+
+        return Knowledge(self.ckb)
 
 
 def knowledge_of(ctx: Context) -> Knowledge:
     """The knowledge base a context was opened with; the shipped one for a plain xDSL context."""
+    from metainfer.knowledge.base import Knowledge
+
     return ctx.knowledge if isinstance(ctx, CompilerContext) else Knowledge(ckb_dir())
+
+
+def rewrites_of(ctx: Context) -> Rewrites:
+    """The run's counters; ones that nobody reads for a plain xDSL context."""
+    return ctx.rewrites if isinstance(ctx, CompilerContext) else Rewrites()

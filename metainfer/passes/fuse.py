@@ -17,10 +17,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from metainfer.ir.diagnostics import error
 from metainfer.ir.dialects import infer, kernel
 from metainfer.ir.symbols import all_of, lookup
+from metainfer.ir.text import place_of
 from metainfer.knowledge.base import Knowledge
 from metainfer.knowledge.contracts import Fusion
 from metainfer.passes.base import Choice, MetaPass, decide, derived
-from metainfer.passes.context import knowledge_of
+from metainfer.passes.context import knowledge_of, rewrites_of
+from metainfer.passes.counters import Rewrites
 from metainfer.passes.imports import parse_fragment
 
 Match = dict[Operation, Operation]
@@ -69,7 +71,7 @@ class Fuse(MetaPass):
             pattern = _pattern(id_, knowledge)
             for function in all_of(op, func.FuncOp):
                 if self._allowed(op, function, id_):
-                    _fuse_all(pattern, id_, function, op)
+                    _fuse_all(pattern, id_, function, op, rewrites_of(ctx))
 
     def _allowed(self, module: ModuleOp, function: func.FuncOp, id_: str) -> bool:
         if self.rules is not None:
@@ -89,8 +91,12 @@ def _pattern(id_: str, knowledge: Knowledge) -> func.FuncOp:
     return lookup(parse_fragment(knowledge.fragment(id_, "pattern.mlir")), "pattern", func.FuncOp)
 
 
-def _fuse_all(pattern: func.FuncOp, id_: str, function: func.FuncOp, module: ModuleOp) -> None:
+def _fuse_all(
+    pattern: func.FuncOp, id_: str, function: func.FuncOp, module: ModuleOp, rewrites: Rewrites
+) -> None:
     while (match := find_match(pattern, function.body.block, module)) is not None:
+        if not rewrites.take(Fuse.name, id_, place_of(next(iter(match.values())))):
+            return
         _wrap(match, id_, pattern)
 
 

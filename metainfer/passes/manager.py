@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from metainfer.ir.diagnostics import Diagnostic, DiagnosticError, Note
-from metainfer.ir.verify import verify_module
-from metainfer.passes.base import MetaPass
+from metainfer.passes.base import STAGE, MetaPass
+from metainfer.passes.instruments.base import Check, Instrument, Step
+from metainfer.passes.instruments.checks import Verify
 
-STAGE = "metainfer.stage"
-"""Attribute of a module: the pass of our pipeline that ran last, for a dump to resume after."""
+__all__ = ["STAGE", "run_passes", "stage_of"]
 
 Observer = Callable[[int, ModulePass, ModuleOp], None]
 """Called after each pass with its number (from 1), itself and the module."""
@@ -25,35 +25,52 @@ def run_passes(
     module: ModuleOp,
     passes: Sequence[ModulePass],
     observer: Observer | None = None,
+    *,
+    instruments: Sequence[Instrument] = (),
+    checks: Sequence[Check] | None = None,
 ) -> None:
-    """Run `passes` in order on `module`, in place.
+    """Run `passes` in order on `module`, in place, under the eyes of `instruments`.
 
-    Raises DiagnosticError if the input or the result of a pass is not sound IR, or if a pass made
-    an op without a location; where the pass is at fault, a note names it.
+    `checks` (default: `Verify`) are asked about the input and after every pass. Raises
+    DiagnosticError if one refuses; where a pass is at fault, a note names it.
     """
-    verify_module(module)
+    checks = [Verify()] if checks is None else checks
+    watchers = [*instruments, *checks]
+    for one_check in checks:
+        one_check.input(module, ctx)
+    for watcher in watchers:
+        watcher.start(module, passes)
     for number, one in enumerate(passes, 1):
-        lost = _unplaced(module)
-        one.apply(ctx, module)
-        if isinstance(one, MetaPass):
-            module.attributes[STAGE] = StringAttr(one.name)
-        try:
-            verify_module(module)
-            _check_places(module, lost)
-        except DiagnosticError as problem:
-            raise DiagnosticError(*(_blame(d, one) for d in problem.diagnostics)) from problem
+        step = Step(number, tuple(passes), module, ctx)
+        _run_step(step, watchers, checks)
         if observer is not None:
             observer(number, one, module)
 
 
-def _unplaced(module: ModuleOp) -> set[Operation]:
-    return {op for op in module.walk() if isinstance(op.location, UnknownLoc)}
+def _run_step(step: Step, watchers: Sequence[Instrument], checks: Sequence[Check]) -> None:
+    for watcher in watchers:
+        watcher.before(step)
+    try:
+        step.one.apply(step.ctx, step.module)
+        if isinstance(step.one, MetaPass):
+            step.module.attributes[STAGE] = StringAttr(step.name)
+        for watcher in reversed(watchers):
+            watcher.ran(step)
+        _check(step, checks)
+    except Exception as problem:
+        for watcher in reversed(watchers):
+            watcher.failed(step, problem)
+        raise
+    for watcher in reversed(watchers):
+        watcher.after(step)
 
 
-def _check_places(module: ModuleOp, before: set[Operation]) -> None:
-    """A pass gives what it makes the place of what it replaces."""
-    for op in _unplaced(module) - before:
-        raise DiagnosticError(Diagnostic(f"a new {op.name} has no location"))
+def _check(step: Step, checks: Sequence[Check]) -> None:
+    try:
+        for check in checks:
+            check.check(step)
+    except DiagnosticError as problem:
+        raise type(problem)(*(_blame(d, step.one) for d in problem.diagnostics)) from problem
 
 
 def stage_of(module: ModuleOp) -> str | None:
@@ -64,6 +81,4 @@ def stage_of(module: ModuleOp) -> str | None:
 
 def _blame(diagnostic: Diagnostic, one: ModulePass) -> Diagnostic:
     note = Note(f"the module was sound before pass {one.name}")
-    return Diagnostic(
-        diagnostic.message, diagnostic.place, (*diagnostic.notes, note), diagnostic.help
-    )
+    return replace(diagnostic, notes=(*diagnostic.notes, note))

@@ -24,6 +24,18 @@ _PASSES = {
 DEFAULT = tuple(_PASSES)
 """From a parsed spec to an engine program, in order."""
 
+PIPELINES = {
+    "default": DEFAULT,
+    "reference": DEFAULT[: DEFAULT.index("expand-model") + 1],
+}
+"""Names that stand for several passes in pipeline text."""
+
+SUMMARIES = {
+    "default": "from a spec to an engine program: what `metainfer compile` runs",
+    "reference": "the model's mathematics alone, which the reference interpreter runs",
+}
+"""What each of `PIPELINES` is for."""
+
 
 def _loader(module: str, name: str) -> Callable[[], type[ModulePass]]:
     def load() -> type[ModulePass]:

@@ -39,6 +39,15 @@ def make_weight(
     kind: Kind,
 ) -> Weight:
     """A (rows, cols) weight of `format_`, packed for `lanes` output rows side by side."""
+    raw = random_blocks(rng, rows, cols, format_, kind)
+    streams = pack_weight(raw, rows, cols, format_, lanes)
+    return Weight(kind, rows, cols, format_, raw, streams)
+
+
+def random_blocks(
+    rng: np.random.Generator, rows: int, cols: int, format_: infer.FormatOp, kind: Kind
+) -> Bytes:
+    """A (rows, cols) weight of `format_` as a checkpoint holds it."""
     blocks = cols // format_.block.value.data
     raw = np.empty((rows, blocks, format_.bytes.value.data), np.uint8)
     start = 0
@@ -47,8 +56,7 @@ def make_weight(
         field = _field(rng, (rows, blocks, count), argument.type, kind)
         raw[:, :, start : start + count * width] = field.reshape(rows, blocks, count * width)
         start += count * width
-    streams = pack_weight(raw.reshape(-1), rows, cols, format_, lanes)
-    return Weight(kind, rows, cols, format_, raw.reshape(-1), streams)
+    return raw.reshape(-1)
 
 
 def _field(

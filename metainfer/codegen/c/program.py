@@ -104,16 +104,14 @@ def engine_header(program: engine.ProgramOp, facts: Facts) -> str:
     assert program.arena and program.weights and program.states
     state = next(op for op in program.body.block.ops if isinstance(op, engine.StateOp))
     ranges = [e.dims.as_dict() for e in _entries(program)]
-    chunk, seqs = (max(r[n][1] for r in ranges) for n in ("tokens", "seqs"))
+    chunk = max(r["tokens"][1] for r in ranges)
     check = " && ".join(f'__builtin_cpu_supports("{f}")' for f in facts.cpu_features) or "1"
     values = [
-        ("NAME", f'"{program.package.data}"', "spec: engine"),
         ("BUILD_ID", f'"{facts.build_id}"', "hash of the program and its sources"),
         ("WEIGHTS_ID", f'"{facts.weights_id}"', "hash of the model and its layouts"),
         ("VOCAB", str(facts.vocab), "model"),
         ("CONTEXT", str(state.context.value.data), "spec: workload context"),
         ("CHUNK", str(chunk), "plan: most tokens of one step"),
-        ("SEQS", str(seqs), "spec: workload batch"),
         ("MAX_THREADS", str(program.threads.value.data), "plan: threads"),
         ("WEIGHTS_BYTES", f"{program.weights.value.data}UL", "plan: packed weights"),
         ("STATE_BYTES", f"{program.states.value.data}UL", "plan: state of all layers"),
@@ -397,11 +395,11 @@ def _entry_call(entry: engine.EntryOp) -> str:
 
 
 def _wrapped(head: str, arguments: list[str]) -> Iterator[str]:
-    """A call statement, broken before column 92."""
+    """A call statement, broken so that it fits into 100 columns at its depth."""
     line = head
     for number, text in enumerate(arguments):
         text += ");" if number == len(arguments) - 1 else ","
-        if len(line) + len(text) > 92 and line != head:
+        if len(line) + len(text) > 96 and line != head:
             yield line.rstrip()
             line = "    "
         line += text + " "

@@ -61,8 +61,14 @@ class Compiler:
         with tempfile.TemporaryDirectory(prefix="metainfer-cc-") as folder:
             for name, text in files.items():
                 (Path(folder) / name).write_text(text, encoding="utf-8")
+            # The compiler's own temporary files go where they are removed if it is interrupted.
+            environment = {**os.environ, "TMPDIR": folder}
             done = subprocess.run(
-                [*self.command, *arguments, "-o", out], cwd=folder, capture_output=True, text=True
+                [*self.command, *arguments, "-o", out],
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
             )
             if done.returncode:
                 first = next((x for x in done.stderr.splitlines() if "error" in x), done.stderr)

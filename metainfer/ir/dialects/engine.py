@@ -134,7 +134,12 @@ class CallOp(SimpleOp):
 
 @irdl_op_definition
 class BarrierOp(SimpleOp):
-    """All parts have finished everything before, and see it, before any goes on."""
+    """All parts have finished everything before, and see it, before any goes on.
+
+    ```mlir
+    engine.barrier
+    ```
+    """
 
     name = "engine.barrier"
 

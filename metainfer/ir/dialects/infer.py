@@ -123,6 +123,8 @@ class MathOp(SimpleOp):
     def verify_(self) -> None:
         for value in (*self.operands, *self.results):
             verify_dims(value.type)
+            if isinstance(value.type, TensorType):
+                _expect(bool(sizes(value.type)), "a tensor has dimensions here", value.type)
         self.verify_shapes()
 
     def verify_shapes(self) -> None:
@@ -286,8 +288,9 @@ class SliceOp(SimpleOp):
     def verify_(self) -> None:
         given, wanted = vector_shape(self.x.type), vector_shape(self.result.type)
         _expect(given[1:] == wanted[1:], "only the first dimension is cut", self.result.type)
-        if self.offset.value.data + wanted[0] > given[0]:
-            raise VerifyException(f"slice ends beyond the {given[0]} elements of its input")
+        first = self.offset.value.data
+        if first < 0 or first + wanted[0] > given[0]:
+            raise VerifyException(f"slice leaves the {given[0]} elements of its input")
 
 
 @irdl_op_definition
@@ -487,6 +490,7 @@ class EmbedOp(MathOp):
 
     def verify_shapes(self) -> None:
         y, w = self.result.type, self.weight.type
+        _expect(len(sizes(w)) == 2, "the table is a matrix", w)
         _expect(sizes(y)[-1] == sizes(w)[-1], "result and table need one width", y, w)
 
 
@@ -537,6 +541,7 @@ tensor<64x32x!infer.q<"q8_0">>)
 
     def verify_shapes(self) -> None:
         x, w, y = self.x.type, self.weight.type, self.result.type
+        _expect(len(sizes(w)) == 2, "the weight is a matrix", w)
         if self.bias is not None:
             b = self.bias.type
             _expect(sizes(b) == sizes(w)[:1], "bias has one element per row of the weight", b, w)
@@ -571,7 +576,7 @@ class RopeOp(MathOp):
         x, y = self.x.type, self.result.type
         _expect(x == y, "result has the type of the input", x, y)
         width, head = sizes(x)[-1], self.head_dim.value.data
-        if head % 2 or not isinstance(width, int) or width % head:
+        if head < 2 or head % 2 or not isinstance(width, int) or width % head:
             raise VerifyException(f"head_dim {head} must be even and divide the width {width}")
         if self.pairing.data not in self.PAIRINGS:
             raise VerifyException(f"pairing '{self.pairing.data}' is none of {self.PAIRINGS}")
@@ -635,7 +640,7 @@ q_heads = 9 : i64, scale = 0.125 : f64} : tensor<?x576xf32, #infer.dims<tokens, 
         if self.window is not None and self.window.value.data < 1:
             raise VerifyException("a window holds at least the token itself")
         q_heads, kv_heads = self.q_heads.value.data, self.kv_heads.value.data
-        if q_heads % kv_heads:
+        if kv_heads < 1 or q_heads % kv_heads:
             raise VerifyException(f"{kv_heads} KV heads do not divide {q_heads} query heads")
         if self.mask.data not in self.MASKS:
             raise VerifyException(f"mask '{self.mask.data}' is none of {self.MASKS}")

@@ -599,7 +599,7 @@ class ExceptOp(ConstraintOp):
     what_attr = prop_def(StringAttr, prop_name="what")
     site_attr = prop_def(StringAttr, prop_name="site")
     value_attr = prop_def(StringAttr, prop_name="value")
-    assembly_format = 'custom<Word>($what) custom<Word>($site) custom<Word>($value) attr-dict'
+    assembly_format = "custom<Word>($what) custom<Word>($site) custom<Word>($value) attr-dict"
 
     @property
     def what(self) -> str:

@@ -23,7 +23,7 @@ def test_greedy_takes_the_largest_logit_and_goes_on_from_it(llama: Llama) -> Non
     for seq, prompt in enumerate(prompts):
         continued = list(prompt)
         for step in range(6):
-            logits, _ = r0.forward(interpreter, [(continued, 0)], State())
+            logits, _ = r0.forward(interpreter, [(continued, 0)], (State(),))
             assert logits.argmax() == chosen[step, seq]
             continued.append(int(chosen[step, seq]))
 

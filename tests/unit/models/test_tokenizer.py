@@ -143,7 +143,6 @@ def test_a_lone_surrogate_is_an_error(bpe_metadata: Make) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("model", "llama", "tokenizer model 'llama' (SentencePiece) is not supported"),
         ("model", "bert", "tokenizer model 'bert' (WordPiece) is not supported"),
         ("model", None, "no text 'tokenizer.ggml.model'"),
         ("pre", "smolm", "unknown pre-tokenizer 'smolm'"),

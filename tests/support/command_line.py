@@ -7,9 +7,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 
 MODULES = {"metainfer": "metainfer.cli.main", "metainfer-opt": "metainfer.cli.opt"}
 SECONDS = 120
@@ -27,11 +26,12 @@ class Done:
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs commands in `folder`; their temporary files go to a folder that ought to stay empty."""
+    """Runs commands in `folder`; their temporary files go to `temporary`, which ought to be empty
+    when they end."""
 
     folder: Path
     cache: Path
-    temporary: Path = field(default_factory=lambda: Path(mkdtemp(prefix="metainfer-test-")))
+    temporary: Path
 
     def environment(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
         """Ours with the cache and the temporary folder set; no C compiler is named."""
@@ -62,14 +62,25 @@ class Shell:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def refused(self, *command: str, **options: object) -> str:
+    def refused(
+        self,
+        *command: str,
+        env: Mapping[str, str] | None = None,
+        prefix: tuple[str, ...] = (),
+        prepare: Callable[[], None] | None = None,
+    ) -> str:
         """What standard error holds after a command that must be refused and leave nothing."""
         before = snapshot(self.folder)
-        done = self.run(*command, **options)  # type: ignore[arg-type]
+        done = self.run(*command, env=env, prefix=prefix, prepare=prepare)
         assert (done.code, done.out) == (1, ""), done
         assert snapshot(self.folder) == before
         assert self.debris() == []
         return done.err
+
+    def write(self, name: str, text: str) -> str:
+        """Write a file of the folder; its name."""
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
 
     def start(self, *argv: str, env: Mapping[str, str] | None = None, **options: int) -> Started:
         """Start a program in a process group of its own."""

@@ -1,0 +1,1 @@
+"""Instruments: what watches passes without being part of them (`base.Instrument`)."""
