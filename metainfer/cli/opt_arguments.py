@@ -19,6 +19,8 @@ ALIASES = {
 
 def mlir_spelling(argument: str) -> str:
     """Our spelling of a flag of mlir-opt: `--mlir-timing` is `--timing`."""
+    if argument == "--verify-each":
+        return "--verify-each=1"
     flag, equals, value = argument.partition("=")
     if not flag.startswith("--"):
         return argument
@@ -123,9 +125,7 @@ def _checks(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("checks after every pass")
     group.add_argument(
         "--verify-each",
-        nargs="?",
         default=True,
-        const=True,
         type=_boolean,
         metavar="0|1",
         help="verify the input and what each pass made (default: 1)",
@@ -195,7 +195,9 @@ def _failures(parser: argparse.ArgumentParser) -> None:
         help="if a pass fails, write the IR before it, under the command that runs the rest",
     )
     _flag(group, "--run-reproducer", "run the passes that the header of FILE names")
-    _flag(group, "--bisect-passes", "name the first pass, and rewrite, that fails or breaks a check")
+    _flag(
+        group, "--bisect-passes", "name the first pass, and rewrite, that fails or breaks a check"
+    )
     _flag(group, "--reduce", "print the smallest input that still fails in the same way")
     group.add_argument(
         "--check-command",

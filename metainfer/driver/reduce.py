@@ -20,6 +20,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from metainfer.driver.bisect import Checks, Failure, failure_of
 from metainfer.ir.diagnostics import DiagnosticError, error
+from metainfer.ir.text import parse_module, print_module
 from metainfer.passes.context import CompilerContext
 from metainfer.passes.instruments.statistics import count_ops
 
@@ -208,3 +209,17 @@ def _cut_results(module: ModuleOp, interesting: Interesting) -> ModuleOp:
 
 def _functions(module: ModuleOp) -> list[func.FuncOp]:
     return [f for f in module.ops if isinstance(f, func.FuncOp) and f.body.blocks]
+
+
+def failing_text(ctx: CompilerContext, found: Reduced, checks: Checks) -> str:
+    """Text of the reduced module that, once parsed, fails like it: the plainest such form."""
+    for generic, locations in ((False, False), (False, True), (True, True)):
+        text = print_module(found.module, generic=generic, locations=locations)
+        try:
+            back = parse_module(text, "reduced.mlir", ctx)
+        except DiagnosticError:
+            continue
+        failure = failure_of(ctx, back, found.passes, checks)
+        if failure is not None and signature(failure) == signature(found.failure):
+            return text
+    raise error("the reduced module fails only as long as it is not printed and parsed")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation
@@ -63,6 +65,11 @@ class Traced:
     op: Operation
     layer: int | None
     results: tuple[str, ...]
+
+    def __str__(self) -> str:
+        layer = "" if self.layer is None else f" (layer {self.layer})"
+        names = ", ".join(f"%{r.name_hint or n}" for n, r in enumerate(self.op.results))
+        return f"{names} = {self.op.name}{layer}: {'; '.join(self.results)}"
 
 
 def run_function(
@@ -216,7 +223,7 @@ def _load_all(text: str) -> dict[str, Array]:
         return {name: _numbers(text, archive[name]) for name in archive.files}
 
 
-def _open(text: str):  # type: ignore[no-untyped-def]
+def _open(text: str) -> Any:
     try:
         return np.load(Path(text), allow_pickle=False)
     except (OSError, ValueError, EOFError) as problem:
@@ -224,7 +231,7 @@ def _open(text: str):  # type: ignore[no-untyped-def]
         raise error(f"--arg {text}: {reason.lower()}") from None
 
 
-def _numbers(text: str, array: np.ndarray) -> Array:
+def _numbers(text: str, array: NDArray[Any]) -> Array:
     if array.dtype.kind not in "fiu":
         raise error(f"--arg {text}: it holds {array.dtype}, numbers are wanted")
     return array.astype(np.float64)

@@ -3,8 +3,8 @@
     // expected-error @+1 {{unknown operation}}
     func.funk @f()
 
-`expected-error`, `-warning` and `-note`; a place is this line, `@+2`, `@-1`, `@above` or `@below` (the
-nearest line without such a comment) or `@unknown`; the text must occur in the message, and
+`expected-error`, `-warning` and `-note`; the place is this line, `@+2`, `@-1`, `@above` or `@below`
+(the nearest line without such a comment) or `@unknown`; the text must occur in the message, and
 `expected-error-re` takes regular expressions between further braces: `{{dim {{[0-9]+}} is}}`.
 """
 
@@ -110,5 +110,3 @@ def _fits(expected: Expected, said: Said, name: str) -> bool:
     if said.place is None or expected.line is None:
         return said.place is None and expected.line is None
     return (said.place.file, said.place.line) == (name, expected.line)
-
-

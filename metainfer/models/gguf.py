@@ -115,7 +115,10 @@ class _Cursor:
     def spend(self, nbytes: int, what: str) -> None:
         """Refuse to build objects of `nbytes` that would exceed the file's budget."""
         if not self._budget.spend(nbytes):
-            self.fail(f"{what} would take more memory than {self._budget.limit:,} bytes in all")
+            self._too_much(what)
+
+    def _too_much(self, what: str) -> NoReturn:
+        self.fail(f"{what} would take more memory than the {self._budget.limit:,} bytes allowed")
 
     def number(self, code: str, what: str) -> Any:
         layout = struct.Struct("<" + code)
@@ -172,26 +175,29 @@ class _Cursor:
         """`count` strings in a row; a tight loop, since a vocabulary has 10^5 of them."""
         self.need(8 * count, what)
         self.spend((_STRING_COST + 8) * count, what)
-        data, size, pos = self.data, self.size, self.pos
+        data, start, pos = self.data, self.pos, self.pos
+        # A character takes up to four bytes in memory.
+        stop = min(self.size, pos + 8 * count + self._budget.left // 4)
         length_at = struct.Struct("<Q").unpack_from
         out: list[str] = []
         try:
             for _ in range(count):
                 (length,) = length_at(data, pos)
                 end = pos + 8 + length
-                if end > size:
+                if end > stop:
                     self._bad_string(pos, len(out), what)
                 out.append(data[pos + 8 : end].decode("utf-8"))
                 pos = end
         except (struct.error, UnicodeDecodeError):
             self._bad_string(pos, len(out), what)
+        self.spend(4 * (pos - start - 8 * count), what)
         self.pos = pos
         return out
 
     def _bad_string(self, pos: int, index: int, what: str) -> NoReturn:
         self.pos = pos
         self.string(f"string {index:,} of {what}")
-        raise AssertionError("a string that failed in the loop must fail alone")
+        self._too_much(what)  # it is well formed, so all of them together are too many
 
 
 def _read_header(cursor: _Cursor) -> tuple[int, int, int]:

@@ -23,6 +23,7 @@ _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?P<real>(?:\.[0-9]++)?(?:[eE][-+]?[
 _WORD = re.compile(rb"[a-zA-Z]++")
 _WORDS = {b"true": True, b"false": False, b"null": None}
 _MAX_NUMBER = 64
+_MAX_STRING = 1 << 20
 _MAX_DEPTH = 32
 _MAX_DOCUMENT = 4 << 20
 _MAX_VALUES = 80_000
@@ -69,6 +70,8 @@ class JsonReader:
         found = _STRING.match(self._data, at, self._end)
         if found is None:
             self.fail(f"{what} must be a string here, in quotes and closed")
+        if found.end() - at > _MAX_STRING:
+            self.fail(f"{what} has {found.end() - at:,} bytes, allowed are {_MAX_STRING:,}")
         raw = found[0]
         self.pos = found.end()
         try:

@@ -42,6 +42,11 @@ class Budget:
         self.limit = file_size + self._FREE
         self._spent = 0
 
+    @property
+    def left(self) -> int:
+        """What may still be spent."""
+        return self.limit - self._spent
+
     def spend(self, nbytes: int) -> bool:
         """Count `nbytes`; False when that is more than the limit allows."""
         self._spent += nbytes

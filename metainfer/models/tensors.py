@@ -14,7 +14,7 @@ Value = Scalar | list[int] | list[float] | list[bool] | list[str]
 
 @dataclass(frozen=True)
 class TensorFormat:
-    """How a tensor type stores values: `block` values in `bytes` bytes; the number GGUF gives it."""
+    """How a tensor stores values: `block` values in `bytes` bytes; `type_id` is GGUF's number."""
 
     name: str
     type_id: int

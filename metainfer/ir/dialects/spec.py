@@ -631,6 +631,29 @@ class UseOp(ConstraintOp):
     assembly_format = "$path attr-dict"
 
 
+@irdl_op_definition
+class ReservedOp(ConstraintOp):
+    """A construct of the language without a meaning yet, kept so that it can be refused in place.
+
+    ```mlir
+    spec.engine @tiny {
+      spec.reserved prefer "{ min itl; then min memory }"
+    }
+    ```
+    """
+
+    name = "spec.reserved"
+    what_attr = prop_def(StringAttr, prop_name="what")
+    """The word, after its section where it has one: `prefer`, `require.itl.p95`."""
+    text_attr = prop_def(StringAttr, prop_name="text")
+    """What follows the word."""
+    assembly_format = "custom<Word>($what) $text attr-dict"
+
+    @property
+    def what(self) -> str:
+        return self.what_attr.data
+
+
 Spec = Dialect(
     "spec",
     [
@@ -649,6 +672,7 @@ Spec = Dialect(
         AllowOp,
         ExceptOp,
         UseOp,
+        ReservedOp,
     ],
     [],
 )

@@ -1,10 +1,8 @@
 """`metainfer-opt` as a process would see it: arguments in, text and exit code out."""
 
 import io
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from xdsl.context import Context
@@ -65,9 +63,8 @@ class Wait(ModulePass):
 
 @pytest.fixture(autouse=True)
 def passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    table = ModuleType("metainfer.passes.pipelines")
-    table.PASSES = {p.name: lambda p=p: p for p in (Tag, Refuse, Crash, Wait)}  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, table.__name__, table)
+    table = {p.name: lambda p=p: p for p in (Tag, Refuse, Crash, Wait)}
+    monkeypatch.setattr("metainfer.passes.pipelines.PASSES", table)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
