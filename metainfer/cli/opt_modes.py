@@ -57,13 +57,17 @@ def _checks(arguments: argparse.Namespace, *, last_only: bool) -> Checks:
     return lambda: [*checks(arguments), Command(arguments.check_command, last_only)]
 
 
+SHOWN = 3
+"""Diagnostics of one failure that are shown."""
+
+
 def _problem(failure: Failure) -> str:
     problem = failure.problem
-    if isinstance(problem, DiagnosticError):
-        return "\n".join(map(render, problem.diagnostics))
-    return (
-        f"{type(problem).__name__}: {str(problem).strip().splitlines()[0] if str(problem) else ''}"
-    )
+    if not isinstance(problem, DiagnosticError):
+        return f"{type(problem).__name__}: {problem}".split("\n", 1)[0]
+    lines = [render(one) for one in problem.diagnostics[:SHOWN]]
+    more = len(problem.diagnostics) - SHOWN
+    return "\n".join([*lines, f"... and {more} more"] if more > 0 else lines)
 
 
 def reduce(

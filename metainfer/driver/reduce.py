@@ -89,7 +89,7 @@ def reduce_module(module: ModuleOp, interesting: Interesting) -> ModuleOp:
         size = count_ops(best)
         best = _cut_results(_without_ops(best, interesting), interesting)
         if count_ops(best) == size:
-            return best
+            return _cut_arguments(best, interesting)
 
 
 def _without_ops(module: ModuleOp, interesting: Interesting) -> ModuleOp:
@@ -201,6 +201,22 @@ def _cut_results(module: ModuleOp, interesting: Interesting) -> ModuleOp:
             last = changed.body.block.last_op
             assert last is not None
             last.operands = [v for n, v in enumerate(last.operands) if n != position]
+            _sign(changed)
+            if interesting(candidate):
+                module = candidate
+    return module
+
+
+def _cut_arguments(module: ModuleOp, interesting: Interesting) -> ModuleOp:
+    """Let functions take only what they use."""
+    for number, function in enumerate(_functions(module)):
+        for position in reversed(range(len(function.body.block.args))):
+            candidate = module.clone()
+            changed = _functions(candidate)[number]
+            argument = changed.body.block.args[position]
+            if argument.uses:
+                continue
+            changed.body.block.erase_arg(argument)
             _sign(changed)
             if interesting(candidate):
                 module = candidate

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.dialects import func
@@ -45,15 +45,19 @@ def seeded(seed: int, *labels: object) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class RandomWeights:
-    """A weight source that draws each tensor when it is asked for."""
+    """A weight source that draws each tensor when it is first asked for, and keeps it."""
 
     module: ModuleOp
     seed: int = 0
+    _drawn: dict[str, Bytes] = field(default_factory=dict)
 
     def raw(self, weight: infer.WeightOp, layer: int | None) -> Bytes:
         """Bytes of a weight in its stored form; the same for the same tensor name."""
-        rng = seeded(self.seed, weight.tensor_name(layer))
-        return random_tensor(rng, weight.type, self.module)
+        name = weight.tensor_name(layer)
+        if name not in self._drawn:
+            rng = seeded(self.seed, name)
+            self._drawn[name] = random_tensor(rng, weight.type, self.module)
+        return self._drawn[name]
 
 
 def random_tensor(

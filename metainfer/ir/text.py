@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
+from typing import TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -28,7 +30,7 @@ from xdsl.dialects.builtin import (
     NameLoc,
     StringAttr,
 )
-from xdsl.ir import Attribute, AttributeInvT, Operation, SSAValue
+from xdsl.ir import Attribute, AttributeInvT, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
@@ -125,12 +127,19 @@ def _is_text(token: MLIRToken) -> bool:
     return True
 
 
+ParsedT = TypeVar("ParsedT")
+_BRACKETED_TYPE = re.compile(r'(?:tensor|vector|![\w.$-]+)<[^<>"]*(?:<[^<>]*>[^<>"]*)*>')
+_FLAT_DICTIONARY = re.compile(r"\{[^{}]*\}")
+
+
 class _PlacingParser(Parser):
     """xDSL's parser, which also knows where the op it is parsing began."""
 
     def __init__(self, ctx: Context, text: str, filename: str) -> None:
         super().__init__(ctx, "", filename)
         self._parser_state = ParserState(_Lexer(Input(text, filename)))
+        self._text = text
+        self._known: dict[str, object] = {}
         self._lines = [0] + [i + 1 for i, c in enumerate(text) if c == "\n"]
         self._filename = StringAttr(filename)
         self._names: list[Span] = []
@@ -188,6 +197,31 @@ class _PlacingParser(Parser):
         if name not in self.ssa_values and name not in self.forward_ssa_references:
             self._first_uses[name] = operand.span
         return super().resolve_operand(operand, type)
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        """As xDSL, but each spelling of a type is read once."""
+        return self._once(_BRACKETED_TYPE, super().parse_optional_type)
+
+    def parse_optional_dictionary_attr_dict(self) -> dict[str, Attribute]:
+        """As xDSL, but each spelling of a dictionary is read once."""
+        return dict(self._once(_FLAT_DICTIONARY, super().parse_optional_dictionary_attr_dict))
+
+    def _once(self, pattern: re.Pattern[str], parse: Callable[[], ParsedT]) -> ParsedT:
+        """What `parse` made of the same text before, if `pattern` finds such text here.
+
+        Both kinds of text end with a bracket of their own and mean the same wherever they stand.
+        The pattern may be wrong about where they end: only what was really parsed is remembered.
+        """
+        match = pattern.match(self._text, self.pos)
+        if match is None:
+            return parse()
+        if match[0] in self._known:
+            self._resume_from(match.end())
+            return cast(ParsedT, self._known[match[0]])
+        parsed = parse()
+        if not self._text[match.end() : self.pos].strip():
+            self._known[match[0]] = parsed
+        return parsed
 
     def parse_optional_location(self) -> LocationAttr | None:
         location = super().parse_optional_location()

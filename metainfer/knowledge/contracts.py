@@ -24,10 +24,10 @@ class Quant(Contract):
     """A storage format; `decode.mlir` beside it turns a block's fields into values."""
 
     kind: Literal["quant"]
-    type_id: int
+    type_id: int = Field(ge=0)
     """Number of the format in GGUF files."""
-    block: int
-    bytes: int
+    block: int = Field(ge=1)
+    bytes: int = Field(ge=1)
     fields: tuple[str, ...]
 
 
@@ -102,8 +102,8 @@ class Layout(Contract):
     """How a weight or a state lies in memory."""
 
     kind: Literal["layout"]
-    lanes: int
-    align: int
+    lanes: int = Field(ge=1)
+    align: int = Field(ge=1)
     holds: Literal["weights", "state"]
 
 
@@ -142,7 +142,7 @@ class PerfRule(Contract):
     kind: Literal["perf_rule"]
     entries: dict[str, int]
     """Name of an entry → most tokens of a step that it serves; ascending."""
-    chunk: int
+    chunk: int = Field(ge=1)
     """Most tokens of one step."""
 
 

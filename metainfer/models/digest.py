@@ -17,10 +17,19 @@ from metainfer.files import cache_dir, write_atomic
 from metainfer.ir.diagnostics import error
 
 _CHUNK = 1 << 20
+_MODEL_SUFFIXES = (".json", ".safetensors", ".jinja")
+"""What a Hugging Face folder is read from; a changed README is no other model."""
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of the file in lower-case hex, from memory when the file has not changed."""
+    """The SHA-256 of the file in lower-case hex, from memory when the file has not changed.
+
+    Of a folder: that of the names and digests of its model files, one a line.
+    """
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in _MODEL_SUFFIXES)
+        lines = [f"{digest_of(file)}  {file.name}\n" for file in files]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
     try:
         with path.open("rb") as file:
             stamp = _stamp(os.fstat(file.fileno()))

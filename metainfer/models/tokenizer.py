@@ -1,4 +1,5 @@
-"""The tokenizer of a GGUF file as a `tokenizers.Tokenizer`: byte-level BPE or SentencePiece.
+"""The tokenizer of a model as a `tokenizers.Tokenizer`: byte-level BPE, SentencePiece, or a
+`tokenizer.json` as it is.
 
 Two ways to encode, as in llama.cpp (`parse_special`):
 
@@ -25,16 +26,27 @@ from typing import TYPE_CHECKING
 from metainfer.files import cache_dir, write_atomic
 from metainfer.ir.diagnostics import error
 from metainfer.models.byte_bpe import build_byte_bpe, missing_bytes, pre_tokenizer
+from metainfer.models.folder_tokenizer import load_json
 from metainfer.models.gguf import Value
 from metainfer.models.spm import build_spm
 from metainfer.models.tokenizer_tables import END_TEXTS
-from metainfer.models.vocabulary import KEY, TokenType, flag, text, texts, token_id, token_types
+from metainfer.models.vocabulary import (
+    BYTE_BPE,
+    HUGGING_FACE,
+    KEY,
+    SPM,
+    TokenType,
+    flag,
+    text,
+    texts,
+    token_id,
+    token_types,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
-_BYTE_BPE, _SPM = "gpt2", "llama"
 _OTHER_MODELS = {"bert": "WordPiece", "t5": "Unigram", "rwkv": "RWKV"}
 _DERIVATION = 1
 """Part of a stored tokenizer's name: counted up when the way it is derived changes."""
@@ -64,8 +76,10 @@ def build_tokenizer(metadata: Mapping[str, Value]) -> Tokenizer:
     """
     from tokenizers import Tokenizer
 
-    if _model(metadata) == _BYTE_BPE:
+    if _model(metadata) == BYTE_BPE:
         return build_byte_bpe(metadata)
+    if _model(metadata) == HUGGING_FACE:
+        return load_json(_hugging_face_json(metadata), "tokenizer.json")
     return Tokenizer.from_str(tokenizer_json(metadata))
 
 
@@ -75,8 +89,8 @@ def tokenizer_json(metadata: Mapping[str, Value]) -> str:
     Deriving SentencePiece merges takes seconds, so the result is kept in `cache_dir()/tokenizers`
     under a digest of everything it depends on.
     """
-    if _model(metadata) == _BYTE_BPE:
-        return build_byte_bpe(metadata).to_str()
+    if _model(metadata) != SPM:
+        return build_tokenizer(metadata).to_str()
     entry = _entry(metadata)
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return entry.read_text("utf-8")
@@ -89,7 +103,8 @@ def tokenizer_json(metadata: Mapping[str, Value]) -> str:
 
 def tokenizer_facts(metadata: Mapping[str, Value]) -> TokenizerFacts:
     """Begin and end tokens and the size of the vocabulary, each id checked against it."""
-    byte_level = _model(metadata) == _BYTE_BPE
+    model = _model(metadata)
+    byte_level = model == BYTE_BPE
     tokens = texts(metadata, "tokens")
     types = token_types(metadata, tokens)
     if flag(metadata, "add_eos_token", default=False):
@@ -97,13 +112,14 @@ def tokenizer_facts(metadata: Mapping[str, Value]) -> TokenizerFacts:
     ends = [token_id(metadata, key, len(tokens)) for key in _END_KEYS]
     if ends[0] is None:
         raise error(f"the model file has no '{KEY}eos_token_id'")
+    ends += _more_ends(metadata, len(tokens))
     ends += [
         index
         for index, (token, kind) in enumerate(zip(tokens, types, strict=True))
         if kind == TokenType.CONTROL and token in END_TEXTS
     ]
     bos_id = token_id(metadata, "bos_token_id", len(tokens))
-    usual = pre_tokenizer(metadata).add_bos if byte_level else True
+    usual = pre_tokenizer(metadata).add_bos if byte_level else model == SPM
     add_bos = flag(metadata, "add_bos_token", default=usual)
     if add_bos and bos_id is None:
         raise error(f"the tokenizer adds a begin token, but there is no '{KEY}bos_token_id'")
@@ -131,13 +147,31 @@ def encode(tokenizer: Tokenizer, text: str, *, parse_special: bool) -> list[int]
 
 def _model(metadata: Mapping[str, Value]) -> str:
     model = text(metadata, "model")
-    if model not in (_BYTE_BPE, _SPM):
+    if model not in (BYTE_BPE, SPM, HUGGING_FACE):
         kind = f" ({_OTHER_MODELS[model]})" if model in _OTHER_MODELS else ""
         raise error(
             f"tokenizer model '{model}'{kind} is not supported",
-            help=f"supported: '{_BYTE_BPE}' (byte-level BPE) and '{_SPM}' (SentencePiece BPE)",
+            help=f"supported: '{BYTE_BPE}' (byte-level BPE) and '{SPM}' (SentencePiece BPE)",
         )
     return model
+
+
+def _hugging_face_json(metadata: Mapping[str, Value]) -> str:
+    source = metadata.get("tokenizer.huggingface.json")
+    if not isinstance(source, str):
+        raise error("the model file has no text 'tokenizer.huggingface.json'")
+    return source
+
+
+def _more_ends(metadata: Mapping[str, Value], size: int) -> list[int]:
+    """All end tokens of a folder, which can name several; a GGUF file has no such list."""
+    values = metadata.get(KEY + "eos_token_ids", [])
+    if not isinstance(values, list):
+        raise error(f"'{KEY}eos_token_ids' is not a list")
+    ends = [token for token in values if type(token) is int and 0 <= token < size]
+    if len(ends) != len(values):
+        raise error(f"'{KEY}eos_token_ids' are not all token ids below {size:,}")
+    return ends
 
 
 def _entry(metadata: Mapping[str, Value]) -> Path:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 KEY = "tokenizer.ggml."
+BYTE_BPE, SPM, HUGGING_FACE = "gpt2", "llama", "huggingface"
+"""`tokenizer.ggml.model`; the last is ours, for a folder's `tokenizer.json`."""
 
 
 class TokenType(IntEnum):

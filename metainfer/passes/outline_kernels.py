@@ -9,7 +9,7 @@ Equal kernels of one entry are one function.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from typing import ClassVar
 
@@ -94,8 +94,9 @@ class _Outliner:
     def kernel(self, op: Operation, inputs: list[SSAValue]) -> kernel.FuncOp:
         """The kernel that means `op`: an equal one of this entry, or a new one."""
         region, results = _semantics(op, inputs)
-        arguments = _c_names(inputs, "in", set())
-        outputs = _c_names(results, "out", set(arguments))
+        roles = _roles(op)
+        arguments = _c_names([roles.get(i) for i in inputs], "in", set())
+        outputs = _c_names([roles.get(r) for r in results], "out", set(arguments))
         for argument, name in zip(region.block.args, arguments, strict=True):
             argument.name_hint = name
         func_ = kernel.FuncOp.create(
@@ -166,12 +167,7 @@ def _semantics(op: Operation, inputs: list[SSAValue]) -> tuple[Region, list[SSAV
         copy = member.clone(value_mapper=values)
         block.add_op(copy)
         values |= dict(zip(member.results, copy.results, strict=True))
-    if isinstance(op, infer.GroupOp):
-        last = op.body.block.last_op
-        assert last is not None
-        results = list(last.operands)
-    else:
-        results = list(op.results)
+    results = list(_yielded(op) if isinstance(op, infer.GroupOp) else op.results)
     returned = [values[r] for r in results]
     for value, source in zip(returned, results, strict=True):
         value.name_hint = source.name_hint
@@ -181,11 +177,35 @@ def _semantics(op: Operation, inputs: list[SSAValue]) -> tuple[Region, list[SSAV
     return Region(block), results
 
 
-def _c_names(values: list[SSAValue], suffix: str, taken: set[str]) -> list[str]:
-    """A distinct C identifier per value that hides no name of a body."""
+def _roles(op: Operation) -> dict[SSAValue, str]:
+    """What to call the values of a kernel.
+
+    In a group they keep the model's names. A lone op's are named by what they are to the op, so
+    that a kernel is the same wherever in the model it is used.
+    """
+    if isinstance(op, infer.GroupOp):
+        values = (*outside_values(op), *_yielded(op))
+        return {v: v.name_hint for v in values if v.name_hint is not None}
+    definition = type(op).get_irdl_definition()  # type: ignore[attr-defined]
+    roles: dict[SSAValue, str] = {}
+    for name, _ in (*definition.operands, *definition.results):
+        found = getattr(op, name)
+        for value in [found] if isinstance(found, SSAValue) else found or ():
+            roles.setdefault(value, name)
+    return roles
+
+
+def _yielded(group: infer.GroupOp) -> Sequence[SSAValue]:
+    last = group.body.block.last_op
+    assert last is not None
+    return last.operands
+
+
+def _c_names(wanted: Sequence[str | None], suffix: str, taken: set[str]) -> list[str]:
+    """A distinct C identifier for each wanted name that hides no name of a body."""
     names: list[str] = []
-    for number, value in enumerate(values):
-        name = value.name_hint or f"value{number}"
+    for number, known in enumerate(wanted):
+        name = known or f"value{number}"
         plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]+", name)
         if not plain or name in _C_NAMES or re.fullmatch(_LOCALS, name):
             name = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}_{suffix}"

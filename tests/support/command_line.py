@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from zygote import zygote
+
 MODULES = {"metainfer": "metainfer.cli.main", "metainfer-opt": "metainfer.cli.opt"}
 SECONDS = 120
 """After which a command that hangs fails its test."""
@@ -45,15 +47,21 @@ class Shell:
         env: Mapping[str, str] | None = None,
         prefix: tuple[str, ...] = (),
         prepare: Callable[[], None] | None = None,
+        fresh: bool = False,
     ) -> Done:
-        """Run `metainfer ...` or `metainfer-opt ...` to its end; `prefix` is a command to run it.
+        """Run `metainfer ...` or `metainfer-opt ...` to its end.
 
-        `prepare` is called in the new process before the command.
+        `prefix` is a command to run it, and `prepare` is called in the new process before it; with
+        either, or if `fresh`, a Python starts for it; else one that runs is forked.
         """
+        environment = self.environment(env)
+        if not (fresh or prefix or prepare):
+            module, *arguments = argv(*command)[2:]
+            return Done(*zygote().run(module, arguments, self.folder, environment, SECONDS))
         done = subprocess.run(
             [*prefix, *argv(*command)],
             cwd=self.folder,
-            env=self.environment(env),
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

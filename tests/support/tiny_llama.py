@@ -61,7 +61,7 @@ class TinyLlama:
         """Write the GGUF file and return its path."""
         writer = gguf.GGUFWriter(path, "llama")
         self._numbers(writer)
-        self._tokenizer(writer)
+        self.add_tokenizer(writer)
         for name, data, kind in self.tensors():
             stored = gguf.quants.quantize(data, TYPES[kind])
             writer.add_tensor(name, stored, raw_dtype=TYPES[kind])
@@ -119,7 +119,8 @@ class TinyLlama:
         writer.add_layer_norm_rms_eps(1e-5)
         writer.add_rope_freq_base(10000.0)
 
-    def _tokenizer(self, writer: gguf.GGUFWriter) -> None:
+    def add_tokenizer(self, writer: gguf.GGUFWriter) -> None:
+        """Write a byte-level vocabulary of `vocab` tokens, filled up with unused ones."""
         words = [*_letters(), *(m.replace(" ", "") for m in MERGES)]
         filler = [f"<f{n}>" for n in range(self.vocab - len(SPECIALS) - len(words))]
         tokens = [*SPECIALS, *words, *filler]

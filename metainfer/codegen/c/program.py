@@ -5,7 +5,7 @@ Prints what the IR says and decides nothing. Names are the IR's; every offset is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -99,13 +99,33 @@ def _unused(func: kernel.FuncOp, module: ModuleOp) -> list[str]:
     return [f"(void){a.name};" for a in signature(func, module) if a.name not in words]
 
 
+def _cpu_check(features: Sequence[str]) -> list[str]:
+    """`MI_CPU_FEATURES_CHECK`: glibc's own question where it has one.
+
+    The compiler's built-in one always says no under compilers that bring no libgcc, as Zig's.
+    """
+    active = [f"CPU_FEATURE_ACTIVE({_GLIBC_NAMES.get(f, f.upper())})" for f in features]
+    supported = [f'__builtin_cpu_supports("{f}")' for f in features]
+    return [
+        "#if __has_include(<sys/platform/x86.h>)",
+        "#include <sys/platform/x86.h>",
+        f"#define MI_CPU_FEATURES_CHECK ({' && '.join(active) or 1})",
+        "#else",
+        f"#define MI_CPU_FEATURES_CHECK ({' && '.join(supported) or 1})",
+        "#endif",
+    ]
+
+
+_GLIBC_NAMES = {"avx512vnni": "AVX512_VNNI"}
+"""Where they are not the upper-case spelling of the compiler's."""
+
+
 def engine_header(program: engine.ProgramOp, facts: Facts) -> str:
     """`engine.h`: the constants of this engine, and the model's side of the runtime."""
     assert program.arena and program.weights and program.states
     state = next(op for op in program.body.block.ops if isinstance(op, engine.StateOp))
     ranges = [e.dims.as_dict() for e in _entries(program)]
     chunk = max(r["tokens"][1] for r in ranges)
-    check = " && ".join(f'__builtin_cpu_supports("{f}")' for f in facts.cpu_features) or "1"
     values = [
         ("BUILD_ID", f'"{facts.build_id}"', "hash of the program and its sources"),
         ("WEIGHTS_ID", f'"{facts.weights_id}"', "hash of the model and its layouts"),
@@ -124,7 +144,7 @@ def engine_header(program: engine.ProgramOp, facts: Facts) -> str:
     lines = ['#include "batch.h"', ""]
     lines += [f"#define MI_{name} {value} /* {origin} */" for name, value, origin in values]
     lines += [
-        f"#define MI_CPU_FEATURES_CHECK ({check})",
+        *_cpu_check(facts.cpu_features),
         "",
         "struct mi_pool;",
         "",

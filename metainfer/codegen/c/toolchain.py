@@ -6,10 +6,12 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 from metainfer.files import cache_dir, write_atomic
@@ -42,7 +44,13 @@ class Compiler:
         self, source: str, headers: Mapping[str, str], name: str, flags: Sequence[str]
     ) -> Path:
         """The object file of `source`, compiled at most once for this content and these flags."""
-        texts = [self.identity, *flags, source, *(t for kv in sorted(headers.items()) for t in kv)]
+        texts = [
+            self.identity,
+            *FLAGS,
+            *flags,
+            source,
+            *(t for kv in sorted(headers.items()) for t in kv),
+        ]
         path = _cached("objects", texts, ".o")
         if not path.exists():
             files = {name: source, **headers}
@@ -85,7 +93,7 @@ def _cached(kind: str, texts: Sequence[str], suffix: str) -> Path:
 
 
 def find_compiler(wanted: str | None = None) -> Compiler:
-    """`wanted`, else `$CC`, else cc, gcc or clang of the PATH.
+    """`wanted`, else `$CC`, else cc, gcc or clang of the PATH, else the wheel `ziglang`.
 
     DiagnosticError with two ways to get one when there is none.
     """
@@ -97,8 +105,9 @@ def find_compiler(wanted: str | None = None) -> Compiler:
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name):
             return Compiler((name,))
+    if find_spec("ziglang"):
+        return Compiler((sys.executable, "-m", "ziglang", "cc"))
     raise error(
-        "no C compiler found (looked for cc, gcc, clang)",
-        help="install one: apt-get install gcc; or: pip install ziglang, "
-        "then pass --cc 'python -m ziglang cc'",
+        "no C compiler found (looked for cc, gcc, clang, and the package ziglang)",
+        help="install one: apt-get install gcc; or: pip install ziglang",
     )

@@ -76,8 +76,8 @@
 // CHECK-NEXT:   infer.layout @rows16 {align = 64 : i64, contract = "layout/rows16", hash = "{{[0-9a-f]+}}", lanes = 16 : i64}
 // CHECK-NEXT:   infer.layout @kv_blocks16 {align = 64 : i64, contract = "layout/kv_blocks16", hash = "{{[0-9a-f]+}}", lanes = 16 : i64}
 // CHECK-NEXT:   infer.path @f32_rows16 {accumulate = "f32", contract = "numeric_path/f32_rows16", fma = true, hash = "{{[0-9a-f]+}}", order = "k ascending, one accumulator per output row, lanes are output rows"}
-// CHECK-NEXT:   kernel.func @decode_rms_norm(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_norm: tensor<64xf32>) -> (h_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
-// CHECK-NEXT:     %h = infer.rms_norm %x_in, %attn_norm {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_rms_norm(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %weight: tensor<64xf32>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
+// CHECK-NEXT:     %h = infer.rms_norm %x_in, %weight {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %h
 // CHECK-NEXT:   }
 // CHECK-NEXT:   kernel.func @decode_qkv(%h_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_q: tensor<64x64x!infer.q<"q4_1">, @rows16>, %attn_k: tensor<32x64x!infer.q<"q4_1">, @rows16>, %attn_v: tensor<32x64x!infer.q<"q4_1">, @rows16>) -> (q_out: tensor<?x64xf32, #infer.dims<tokens, _>>, k_out: tensor<?x32xf32, #infer.dims<tokens, _>>, v_out: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
@@ -86,28 +86,28 @@
 // CHECK-NEXT:     %v = infer.linear %h_in, %attn_v : tensor<?x32xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %q, %k, %v
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_rope(%q_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (q_rot: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %q_rot = infer.rope %q_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_rope(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %q_rot = infer.rope %x_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %q_rot
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_rope_k_rot(%k_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (k_rot: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %k_rot = infer.rope %k_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x32xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_rope_k_rot(%x_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %k_rot = infer.rope %x_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x32xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %k_rot
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_state_append(%kv: !infer.state<@kv>, %k_rot: tensor<?x32xf32, #infer.dims<tokens, _>>, %v_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (kv_next: !infer.state<@kv>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %kv_next = infer.state_append %kv, %k_rot, %v_in, %batch : !infer.state<@kv>
+// CHECK-NEXT:   kernel.func @decode_state_append(%state: !infer.state<@kv>, %k_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %v_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: !infer.state<@kv>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %kv_next = infer.state_append %state, %k_in, %v_in, %batch : !infer.state<@kv>
 // CHECK-NEXT:     kernel.return %kv_next
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_attend(%q_rot: tensor<?x64xf32, #infer.dims<tokens, _>>, %kv_next: !infer.state<@kv>, %batch: !infer.batch) -> (attn: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "heads", path = @f32_rows16} {
-// CHECK-NEXT:     %attn = infer.attend %q_rot, %kv_next, %batch {head_dim = 16 : i64, kv_heads = 2 : i64, mask = "causal", q_heads = 4 : i64, scale = 2.500000e-01 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_attend(%q_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %state: !infer.state<@kv>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "heads", path = @f32_rows16} {
+// CHECK-NEXT:     %attn = infer.attend %q_in, %state, %batch {head_dim = 16 : i64, kv_heads = 2 : i64, mask = "causal", q_heads = 4 : i64, scale = 2.500000e-01 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %attn
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_attn_output(%attn: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_output: tensor<64x64x!infer.q<"q4_1">, @rows16>) -> (o_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
-// CHECK-NEXT:     %o = infer.linear %attn, %attn_output : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_attn_output(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %weight: tensor<64x64x!infer.q<"q4_1">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
+// CHECK-NEXT:     %o = infer.linear %x_in, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %o
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_add(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %o_in: tensor<?x64xf32, #infer.dims<tokens, _>>) -> (x_attn: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %x_attn = infer.add %x_in, %o_in : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_add(%a_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %b_in: tensor<?x64xf32, #infer.dims<tokens, _>>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %x_attn = infer.add %a_in, %b_in : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %x_attn
 // CHECK-NEXT:   }
 // CHECK-NEXT:   kernel.func @decode_gate_up(%h_ffn: tensor<?x64xf32, #infer.dims<tokens, _>>, %ffn_gate: tensor<96x64x!infer.q<"q4_1">, @rows16>, %ffn_up: tensor<96x64x!infer.q<"q4_1">, @rows16>) -> (gate: tensor<?x96xf32, #infer.dims<tokens, _>>, up: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
@@ -115,32 +115,32 @@
 // CHECK-NEXT:     %up = infer.linear %h_ffn, %ffn_up : tensor<?x96xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %gate, %up
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_gated_act(%gate: tensor<?x96xf32, #infer.dims<tokens, _>>, %up: tensor<?x96xf32, #infer.dims<tokens, _>>) -> (act: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:   kernel.func @decode_gated_act(%gate: tensor<?x96xf32, #infer.dims<tokens, _>>, %up: tensor<?x96xf32, #infer.dims<tokens, _>>) -> (result: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
 // CHECK-NEXT:     %act = infer.gated_act %gate, %up {act = "silu"} : tensor<?x96xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %act
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_ffn_down(%act: tensor<?x96xf32, #infer.dims<tokens, _>>, %ffn_down: tensor<64x96x!infer.q<"q4_1">, @rows16>) -> (down: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
-// CHECK-NEXT:     %down = infer.linear %act, %ffn_down : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_ffn_down(%x_in: tensor<?x96xf32, #infer.dims<tokens, _>>, %weight: tensor<64x96x!infer.q<"q4_1">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
+// CHECK-NEXT:     %down = infer.linear %x_in, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %down
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_embed(%batch: !infer.batch, %token_embd: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (x_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
-// CHECK-NEXT:     %x = infer.embed %batch, %token_embd : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_embed(%batch: !infer.batch, %weight: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
+// CHECK-NEXT:     %x = infer.embed %batch, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %x
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_select_last(%y_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (last_out: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %last = infer.select_last %y_in, %batch : tensor<?x64xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @decode_select_last(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %last = infer.select_last %x_in, %batch : tensor<?x64xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %last
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_rms_norm_z(%last_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %output_norm: tensor<64xf32>) -> (z_out: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
-// CHECK-NEXT:     %z = infer.rms_norm %last_in, %output_norm {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @decode_rms_norm_z(%x_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %weight: tensor<64xf32>) -> (result: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
+// CHECK-NEXT:     %z = infer.rms_norm %x_in, %weight {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %z
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @decode_output(%z_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %output: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (logits: tensor<?x301xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
-// CHECK-NEXT:     %logits = infer.linear %z_in, %output : tensor<?x301xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @decode_output(%x_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %weight: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (result: tensor<?x301xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
+// CHECK-NEXT:     %logits = infer.linear %x_in, %weight : tensor<?x301xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %logits
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_rms_norm(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_norm: tensor<64xf32>) -> (h_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
-// CHECK-NEXT:     %h = infer.rms_norm %x_in, %attn_norm {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_rms_norm(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %weight: tensor<64xf32>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
+// CHECK-NEXT:     %h = infer.rms_norm %x_in, %weight {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %h
 // CHECK-NEXT:   }
 // CHECK-NEXT:   kernel.func @prefill_qkv(%h_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_q: tensor<64x64x!infer.q<"q4_1">, @rows16>, %attn_k: tensor<32x64x!infer.q<"q4_1">, @rows16>, %attn_v: tensor<32x64x!infer.q<"q4_1">, @rows16>) -> (q_out: tensor<?x64xf32, #infer.dims<tokens, _>>, k_out: tensor<?x32xf32, #infer.dims<tokens, _>>, v_out: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
@@ -149,28 +149,28 @@
 // CHECK-NEXT:     %v = infer.linear %h_in, %attn_v : tensor<?x32xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %q, %k, %v
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_rope(%q_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (q_rot: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %q_rot = infer.rope %q_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_rope(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %q_rot = infer.rope %x_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %q_rot
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_rope_k_rot(%k_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (k_rot: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %k_rot = infer.rope %k_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x32xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_rope_k_rot(%x_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %k_rot = infer.rope %x_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x32xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %k_rot
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_state_append(%kv: !infer.state<@kv>, %k_rot: tensor<?x32xf32, #infer.dims<tokens, _>>, %v_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (kv_next: !infer.state<@kv>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %kv_next = infer.state_append %kv, %k_rot, %v_in, %batch : !infer.state<@kv>
+// CHECK-NEXT:   kernel.func @prefill_state_append(%state: !infer.state<@kv>, %k_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %v_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: !infer.state<@kv>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %kv_next = infer.state_append %state, %k_in, %v_in, %batch : !infer.state<@kv>
 // CHECK-NEXT:     kernel.return %kv_next
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_attend(%q_rot: tensor<?x64xf32, #infer.dims<tokens, _>>, %kv_next: !infer.state<@kv>, %batch: !infer.batch) -> (attn: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "heads", path = @f32_rows16} {
-// CHECK-NEXT:     %attn = infer.attend %q_rot, %kv_next, %batch {head_dim = 16 : i64, kv_heads = 2 : i64, mask = "causal", q_heads = 4 : i64, scale = 2.500000e-01 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_attend(%q_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %state: !infer.state<@kv>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "heads", path = @f32_rows16} {
+// CHECK-NEXT:     %attn = infer.attend %q_in, %state, %batch {head_dim = 16 : i64, kv_heads = 2 : i64, mask = "causal", q_heads = 4 : i64, scale = 2.500000e-01 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %attn
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_attn_output(%attn: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_output: tensor<64x64x!infer.q<"q4_1">, @rows16>) -> (o_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
-// CHECK-NEXT:     %o = infer.linear %attn, %attn_output : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_attn_output(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %weight: tensor<64x64x!infer.q<"q4_1">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
+// CHECK-NEXT:     %o = infer.linear %x_in, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %o
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_add(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %o_in: tensor<?x64xf32, #infer.dims<tokens, _>>) -> (x_attn: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %x_attn = infer.add %x_in, %o_in : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_add(%a_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %b_in: tensor<?x64xf32, #infer.dims<tokens, _>>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %x_attn = infer.add %a_in, %b_in : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %x_attn
 // CHECK-NEXT:   }
 // CHECK-NEXT:   kernel.func @prefill_gate_up(%h_ffn: tensor<?x64xf32, #infer.dims<tokens, _>>, %ffn_gate: tensor<96x64x!infer.q<"q4_1">, @rows16>, %ffn_up: tensor<96x64x!infer.q<"q4_1">, @rows16>) -> (gate: tensor<?x96xf32, #infer.dims<tokens, _>>, up: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
@@ -178,28 +178,28 @@
 // CHECK-NEXT:     %up = infer.linear %h_ffn, %ffn_up : tensor<?x96xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %gate, %up
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_gated_act(%gate: tensor<?x96xf32, #infer.dims<tokens, _>>, %up: tensor<?x96xf32, #infer.dims<tokens, _>>) -> (act: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:   kernel.func @prefill_gated_act(%gate: tensor<?x96xf32, #infer.dims<tokens, _>>, %up: tensor<?x96xf32, #infer.dims<tokens, _>>) -> (result: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
 // CHECK-NEXT:     %act = infer.gated_act %gate, %up {act = "silu"} : tensor<?x96xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %act
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_ffn_down(%act: tensor<?x96xf32, #infer.dims<tokens, _>>, %ffn_down: tensor<64x96x!infer.q<"q4_1">, @rows16>) -> (down: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
-// CHECK-NEXT:     %down = infer.linear %act, %ffn_down : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_ffn_down(%x_in: tensor<?x96xf32, #infer.dims<tokens, _>>, %weight: tensor<64x96x!infer.q<"q4_1">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
+// CHECK-NEXT:     %down = infer.linear %x_in, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %down
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_embed(%batch: !infer.batch, %token_embd: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (x_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
-// CHECK-NEXT:     %x = infer.embed %batch, %token_embd : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_embed(%batch: !infer.batch, %weight: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
+// CHECK-NEXT:     %x = infer.embed %batch, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %x
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_select_last(%y_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (last_out: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
-// CHECK-NEXT:     %last = infer.select_last %y_in, %batch : tensor<?x64xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @prefill_select_last(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "columns", path = @f32_rows16} {
+// CHECK-NEXT:     %last = infer.select_last %x_in, %batch : tensor<?x64xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %last
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_rms_norm_z(%last_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %output_norm: tensor<64xf32>) -> (z_out: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
-// CHECK-NEXT:     %z = infer.rms_norm %last_in, %output_norm {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @prefill_rms_norm_z(%x_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %weight: tensor<64xf32>) -> (result: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "tokens", path = @f32_rows16} {
+// CHECK-NEXT:     %z = infer.rms_norm %x_in, %weight {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %z
 // CHECK-NEXT:   }
-// CHECK-NEXT:   kernel.func @prefill_output(%z_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %output: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (logits: tensor<?x301xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
-// CHECK-NEXT:     %logits = infer.linear %z_in, %output : tensor<?x301xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @prefill_output(%x_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %weight: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (result: tensor<?x301xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, parts = "rows", path = @f32_rows16} {
+// CHECK-NEXT:     %logits = infer.linear %x_in, %weight : tensor<?x301xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %logits
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @decode_layer(%x: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch, %kv: !infer.state<@kv>) -> (tensor<?x64xf32, #infer.dims<tokens, _>>, !infer.state<@kv>) attributes {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>} {

@@ -76,8 +76,8 @@
 // CHECK-NEXT:   infer.layout @rows16 {align = 64 : i64, contract = "layout/rows16", hash = "{{[0-9a-f]+}}", lanes = 16 : i64}
 // CHECK-NEXT:   infer.layout @kv_blocks16 {align = 64 : i64, contract = "layout/kv_blocks16", hash = "{{[0-9a-f]+}}", lanes = 16 : i64}
 // CHECK-NEXT:   infer.path @f32_rows16 {accumulate = "f32", contract = "numeric_path/f32_rows16", fma = true, hash = "{{[0-9a-f]+}}", order = "k ascending, one accumulator per output row, lanes are output rows"}
-// CHECK-NEXT:   kernel.func @decode_rms_norm(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_norm: tensor<64xf32>) -> (h_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %h = infer.rms_norm %x_in, %attn_norm {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_rms_norm(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %weight: tensor<64xf32>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %h = infer.rms_norm %x_in, %weight {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %h
 // CHECK-NEXT:   } body [
 // CHECK:   ]
@@ -88,18 +88,18 @@
 // CHECK-NEXT:     kernel.return %q, %k, %v
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @decode_rope(%q_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (q_rot: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %q_rot = infer.rope %q_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_rope(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %q_rot = infer.rope %x_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %q_rot
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @decode_rope_k_rot(%k_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (k_rot: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %k_rot = infer.rope %k_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x32xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_rope_k_rot(%x_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %k_rot = infer.rope %x_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x32xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %k_rot
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @decode_state_append(%kv: !infer.state<@kv>, %k_rot: tensor<?x32xf32, #infer.dims<tokens, _>>, %v_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (kv_next: !infer.state<@kv>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %kv_next = infer.state_append %kv, %k_rot, %v_in, %batch : !infer.state<@kv>
+// CHECK-NEXT:   kernel.func @decode_state_append(%state: !infer.state<@kv>, %k_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %v_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: !infer.state<@kv>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %kv_next = infer.state_append %state, %k_in, %v_in, %batch : !infer.state<@kv>
 // CHECK-NEXT:     kernel.return %kv_next
 // CHECK-NEXT:   } body [
 // CHECK-NEXT:     "for (int32_t t = 0; t < tokens; t++) {",
@@ -108,32 +108,32 @@
 // CHECK-NEXT:     "        for (int32_t c = u * 16; c < (u + 1) * 16; c++) {",
 // CHECK-NEXT:     "            const int32_t h = c / 16, d = c % 16;",
 // CHECK-NEXT:     "            const size_t key = ((size_t)h * 4 + slot / 16) * 16 + d;",
-// CHECK-NEXT:     "            kv_k[key * 16 + slot % 16] = k_rot[(size_t)t * 32 + c];",
+// CHECK-NEXT:     "            state_k[key * 16 + slot % 16] = k_in[(size_t)t * 32 + c];",
 // CHECK-NEXT:     "            const size_t value = ((size_t)h * 64 + slot) * 16 + d;",
-// CHECK-NEXT:     "            kv_v[value] = v_in[(size_t)t * 32 + c];",
+// CHECK-NEXT:     "            state_v[value] = v_in[(size_t)t * 32 + c];",
 // CHECK-NEXT:     "        }",
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
 // CHECK-NEXT:   ]
-// CHECK-NEXT:   kernel.func @decode_attend(%q_rot: tensor<?x64xf32, #infer.dims<tokens, _>>, %kv_next: !infer.state<@kv>, %batch: !infer.batch) -> (attn: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "heads", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %attn = infer.attend %q_rot, %kv_next, %batch {head_dim = 16 : i64, kv_heads = 2 : i64, mask = "causal", q_heads = 4 : i64, scale = 2.500000e-01 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_attend(%q_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %state: !infer.state<@kv>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "heads", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %attn = infer.attend %q_in, %state, %batch {head_dim = 16 : i64, kv_heads = 2 : i64, mask = "causal", q_heads = 4 : i64, scale = 2.500000e-01 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %attn
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @decode_attn_output(%attn: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_output: tensor<64x64x!infer.q<"q4_1">, @rows16>) -> (o_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %o = infer.linear %attn, %attn_output : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_attn_output(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %weight: tensor<64x64x!infer.q<"q4_1">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %o = infer.linear %x_in, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %o
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @decode_add(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %o_in: tensor<?x64xf32, #infer.dims<tokens, _>>) -> (x_attn: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %x_attn = infer.add %x_in, %o_in : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_add(%a_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %b_in: tensor<?x64xf32, #infer.dims<tokens, _>>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %x_attn = infer.add %a_in, %b_in : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %x_attn
 // CHECK-NEXT:   } body [
 // CHECK-NEXT:     "for (int32_t t = 0; t < tokens; t++) {",
 // CHECK-NEXT:     "    for (int32_t u = 4 * part / parts; u < 4 * (part + 1) / parts; u++) {",
 // CHECK-NEXT:     "        for (int32_t c = u * 16; c < (u + 1) * 16; c += MI_V) {",
 // CHECK-NEXT:     "            const size_t at = (size_t)t * 64 + c;",
-// CHECK-NEXT:     "            mi_store(x_attn + at, mi_load(x_in + at) + mi_load(o_in + at));",
+// CHECK-NEXT:     "            mi_store(result + at, mi_load(a_in + at) + mi_load(b_in + at));",
 // CHECK-NEXT:     "        }",
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
@@ -144,7 +144,7 @@
 // CHECK-NEXT:     kernel.return %gate, %up
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @decode_gated_act(%gate: tensor<?x96xf32, #infer.dims<tokens, _>>, %up: tensor<?x96xf32, #infer.dims<tokens, _>>) -> (act: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:   kernel.func @decode_gated_act(%gate: tensor<?x96xf32, #infer.dims<tokens, _>>, %up: tensor<?x96xf32, #infer.dims<tokens, _>>) -> (result: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
 // CHECK-NEXT:     %act = infer.gated_act %gate, %up {act = "silu"} : tensor<?x96xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %act
 // CHECK-NEXT:   } body [
@@ -154,26 +154,26 @@
 // CHECK-NEXT:     "            const size_t at = (size_t)t * 96 + c;",
 // CHECK-NEXT:     "            const vf z = mi_load(gate + at);",
 // CHECK-NEXT:     "            const vf v = z;",
-// CHECK-NEXT:     "            mi_store(act + at, z / (1.0f + mi_exp(-v)) * mi_load(up + at));",
+// CHECK-NEXT:     "            mi_store(result + at, z / (1.0f + mi_exp(-v)) * mi_load(up + at));",
 // CHECK-NEXT:     "        }",
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
 // CHECK-NEXT:   ]
-// CHECK-NEXT:   kernel.func @decode_ffn_down(%act: tensor<?x96xf32, #infer.dims<tokens, _>>, %ffn_down: tensor<64x96x!infer.q<"q4_1">, @rows16>) -> (down: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %down = infer.linear %act, %ffn_down : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_ffn_down(%x_in: tensor<?x96xf32, #infer.dims<tokens, _>>, %weight: tensor<64x96x!infer.q<"q4_1">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %down = infer.linear %x_in, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %down
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @decode_embed(%batch: !infer.batch, %token_embd: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (x_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %x = infer.embed %batch, %token_embd : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @decode_embed(%batch: !infer.batch, %weight: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %x = infer.embed %batch, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %x
 // CHECK-NEXT:   } body [
 // CHECK-NEXT:     "for (int32_t t = tokens * part / parts; t < tokens * (part + 1) / parts; t++) {",
 // CHECK-NEXT:     "    const int32_t id = batch->ids[t], lane = id % MI_LANES;",
-// CHECK-NEXT:     "    float *row = x_out + (size_t)t * 64;",
+// CHECK-NEXT:     "    float *row = result + (size_t)t * 64;",
 // CHECK-NEXT:     "    for (int32_t b = 0; b < 2; b++) {",
-// CHECK-NEXT:     "        const _Float16 *db = token_embd_d + ((size_t)(id / MI_LANES) * 2 + b) * MI_LANES;",
-// CHECK-NEXT:     "        const uint8_t *qsb = token_embd_qs + ((size_t)(id / MI_LANES) * 2 + b) * 32 * MI_LANES;",
+// CHECK-NEXT:     "        const _Float16 *db = weight_d + ((size_t)(id / MI_LANES) * 2 + b) * MI_LANES;",
+// CHECK-NEXT:     "        const uint8_t *qsb = weight_qs + ((size_t)(id / MI_LANES) * 2 + b) * 32 * MI_LANES;",
 // CHECK-NEXT:     "        const float c0 = (float)db[lane];",
 // CHECK-NEXT:     "        for (int32_t j = 0; j < 32; j++) {",
 // CHECK-NEXT:     "            row[b * 32 + 0 + j] = ((float)((((int32_t)qsb[(j) * MI_LANES + lane] ^ 128) - 128)) * c0);",
@@ -181,31 +181,31 @@
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
 // CHECK-NEXT:   ]
-// CHECK-NEXT:   kernel.func @decode_select_last(%y_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (last_out: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %last = infer.select_last %y_in, %batch : tensor<?x64xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @decode_select_last(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %last = infer.select_last %x_in, %batch : tensor<?x64xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %last
 // CHECK-NEXT:   } body [
 // CHECK-NEXT:     "for (int32_t s = 0; s < seqs; s++) {",
 // CHECK-NEXT:     "    const size_t last = (size_t)(batch->q_start[s + 1] - 1) * 64;",
 // CHECK-NEXT:     "    for (int32_t u = 4 * part / parts; u < 4 * (part + 1) / parts; u++) {",
 // CHECK-NEXT:     "        for (int32_t c = u * 16; c < (u + 1) * 16; c += MI_V) {",
-// CHECK-NEXT:     "            mi_store(last_out + (size_t)s * 64 + c, mi_load(y_in + last + c));",
+// CHECK-NEXT:     "            mi_store(result + (size_t)s * 64 + c, mi_load(x_in + last + c));",
 // CHECK-NEXT:     "        }",
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
 // CHECK-NEXT:   ]
-// CHECK-NEXT:   kernel.func @decode_rms_norm_z(%last_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %output_norm: tensor<64xf32>) -> (z_out: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %z = infer.rms_norm %last_in, %output_norm {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @decode_rms_norm_z(%x_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %weight: tensor<64xf32>) -> (result: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %z = infer.rms_norm %x_in, %weight {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %z
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @decode_output(%z_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %output: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (logits: tensor<?x301xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %logits = infer.linear %z_in, %output : tensor<?x301xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @decode_output(%x_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %weight: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (result: tensor<?x301xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 1 to 4, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %logits = infer.linear %x_in, %weight : tensor<?x301xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %logits
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_rms_norm(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_norm: tensor<64xf32>) -> (h_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %h = infer.rms_norm %x_in, %attn_norm {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_rms_norm(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %weight: tensor<64xf32>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %h = infer.rms_norm %x_in, %weight {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %h
 // CHECK-NEXT:   } body [
 // CHECK:   ]
@@ -216,18 +216,18 @@
 // CHECK-NEXT:     kernel.return %q, %k, %v
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_rope(%q_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (q_rot: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %q_rot = infer.rope %q_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_rope(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %q_rot = infer.rope %x_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %q_rot
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_rope_k_rot(%k_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (k_rot: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %k_rot = infer.rope %k_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x32xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_rope_k_rot(%x_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x32xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %k_rot = infer.rope %x_in, %batch {head_dim = 16 : i64, pairing = "interleaved", theta = 1.000000e+04 : f64} : tensor<?x32xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %k_rot
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_state_append(%kv: !infer.state<@kv>, %k_rot: tensor<?x32xf32, #infer.dims<tokens, _>>, %v_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (kv_next: !infer.state<@kv>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %kv_next = infer.state_append %kv, %k_rot, %v_in, %batch : !infer.state<@kv>
+// CHECK-NEXT:   kernel.func @prefill_state_append(%state: !infer.state<@kv>, %k_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %v_in: tensor<?x32xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: !infer.state<@kv>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %kv_next = infer.state_append %state, %k_in, %v_in, %batch : !infer.state<@kv>
 // CHECK-NEXT:     kernel.return %kv_next
 // CHECK-NEXT:   } body [
 // CHECK-NEXT:     "for (int32_t t = 0; t < tokens; t++) {",
@@ -236,32 +236,32 @@
 // CHECK-NEXT:     "        for (int32_t c = u * 16; c < (u + 1) * 16; c++) {",
 // CHECK-NEXT:     "            const int32_t h = c / 16, d = c % 16;",
 // CHECK-NEXT:     "            const size_t key = ((size_t)h * 4 + slot / 16) * 16 + d;",
-// CHECK-NEXT:     "            kv_k[key * 16 + slot % 16] = k_rot[(size_t)t * 32 + c];",
+// CHECK-NEXT:     "            state_k[key * 16 + slot % 16] = k_in[(size_t)t * 32 + c];",
 // CHECK-NEXT:     "            const size_t value = ((size_t)h * 64 + slot) * 16 + d;",
-// CHECK-NEXT:     "            kv_v[value] = v_in[(size_t)t * 32 + c];",
+// CHECK-NEXT:     "            state_v[value] = v_in[(size_t)t * 32 + c];",
 // CHECK-NEXT:     "        }",
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
 // CHECK-NEXT:   ]
-// CHECK-NEXT:   kernel.func @prefill_attend(%q_rot: tensor<?x64xf32, #infer.dims<tokens, _>>, %kv_next: !infer.state<@kv>, %batch: !infer.batch) -> (attn: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "heads", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %attn = infer.attend %q_rot, %kv_next, %batch {head_dim = 16 : i64, kv_heads = 2 : i64, mask = "causal", q_heads = 4 : i64, scale = 2.500000e-01 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_attend(%q_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %state: !infer.state<@kv>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "heads", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %attn = infer.attend %q_in, %state, %batch {head_dim = 16 : i64, kv_heads = 2 : i64, mask = "causal", q_heads = 4 : i64, scale = 2.500000e-01 : f64} : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %attn
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_attn_output(%attn: tensor<?x64xf32, #infer.dims<tokens, _>>, %attn_output: tensor<64x64x!infer.q<"q4_1">, @rows16>) -> (o_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %o = infer.linear %attn, %attn_output : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_attn_output(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %weight: tensor<64x64x!infer.q<"q4_1">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %o = infer.linear %x_in, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %o
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_add(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %o_in: tensor<?x64xf32, #infer.dims<tokens, _>>) -> (x_attn: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %x_attn = infer.add %x_in, %o_in : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_add(%a_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %b_in: tensor<?x64xf32, #infer.dims<tokens, _>>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %x_attn = infer.add %a_in, %b_in : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %x_attn
 // CHECK-NEXT:   } body [
 // CHECK-NEXT:     "for (int32_t t = 0; t < tokens; t++) {",
 // CHECK-NEXT:     "    for (int32_t u = 4 * part / parts; u < 4 * (part + 1) / parts; u++) {",
 // CHECK-NEXT:     "        for (int32_t c = u * 16; c < (u + 1) * 16; c += MI_V) {",
 // CHECK-NEXT:     "            const size_t at = (size_t)t * 64 + c;",
-// CHECK-NEXT:     "            mi_store(x_attn + at, mi_load(x_in + at) + mi_load(o_in + at));",
+// CHECK-NEXT:     "            mi_store(result + at, mi_load(a_in + at) + mi_load(b_in + at));",
 // CHECK-NEXT:     "        }",
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
@@ -272,7 +272,7 @@
 // CHECK-NEXT:     kernel.return %gate, %up
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_gated_act(%gate: tensor<?x96xf32, #infer.dims<tokens, _>>, %up: tensor<?x96xf32, #infer.dims<tokens, _>>) -> (act: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:   kernel.func @prefill_gated_act(%gate: tensor<?x96xf32, #infer.dims<tokens, _>>, %up: tensor<?x96xf32, #infer.dims<tokens, _>>) -> (result: tensor<?x96xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
 // CHECK-NEXT:     %act = infer.gated_act %gate, %up {act = "silu"} : tensor<?x96xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %act
 // CHECK-NEXT:   } body [
@@ -282,26 +282,26 @@
 // CHECK-NEXT:     "            const size_t at = (size_t)t * 96 + c;",
 // CHECK-NEXT:     "            const vf z = mi_load(gate + at);",
 // CHECK-NEXT:     "            const vf v = z;",
-// CHECK-NEXT:     "            mi_store(act + at, z / (1.0f + mi_exp(-v)) * mi_load(up + at));",
+// CHECK-NEXT:     "            mi_store(result + at, z / (1.0f + mi_exp(-v)) * mi_load(up + at));",
 // CHECK-NEXT:     "        }",
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
 // CHECK-NEXT:   ]
-// CHECK-NEXT:   kernel.func @prefill_ffn_down(%act: tensor<?x96xf32, #infer.dims<tokens, _>>, %ffn_down: tensor<64x96x!infer.q<"q4_1">, @rows16>) -> (down: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %down = infer.linear %act, %ffn_down : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_ffn_down(%x_in: tensor<?x96xf32, #infer.dims<tokens, _>>, %weight: tensor<64x96x!infer.q<"q4_1">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %down = infer.linear %x_in, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %down
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_embed(%batch: !infer.batch, %token_embd: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (x_out: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %x = infer.embed %batch, %token_embd : tensor<?x64xf32, #infer.dims<tokens, _>>
+// CHECK-NEXT:   kernel.func @prefill_embed(%batch: !infer.batch, %weight: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (result: tensor<?x64xf32, #infer.dims<tokens, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %x = infer.embed %batch, %weight : tensor<?x64xf32, #infer.dims<tokens, _>>
 // CHECK-NEXT:     kernel.return %x
 // CHECK-NEXT:   } body [
 // CHECK-NEXT:     "for (int32_t t = tokens * part / parts; t < tokens * (part + 1) / parts; t++) {",
 // CHECK-NEXT:     "    const int32_t id = batch->ids[t], lane = id % MI_LANES;",
-// CHECK-NEXT:     "    float *row = x_out + (size_t)t * 64;",
+// CHECK-NEXT:     "    float *row = result + (size_t)t * 64;",
 // CHECK-NEXT:     "    for (int32_t b = 0; b < 2; b++) {",
-// CHECK-NEXT:     "        const _Float16 *db = token_embd_d + ((size_t)(id / MI_LANES) * 2 + b) * MI_LANES;",
-// CHECK-NEXT:     "        const uint8_t *qsb = token_embd_qs + ((size_t)(id / MI_LANES) * 2 + b) * 32 * MI_LANES;",
+// CHECK-NEXT:     "        const _Float16 *db = weight_d + ((size_t)(id / MI_LANES) * 2 + b) * MI_LANES;",
+// CHECK-NEXT:     "        const uint8_t *qsb = weight_qs + ((size_t)(id / MI_LANES) * 2 + b) * 32 * MI_LANES;",
 // CHECK-NEXT:     "        const float c0 = (float)db[lane];",
 // CHECK-NEXT:     "        for (int32_t j = 0; j < 32; j++) {",
 // CHECK-NEXT:     "            row[b * 32 + 0 + j] = ((float)((((int32_t)qsb[(j) * MI_LANES + lane] ^ 128) - 128)) * c0);",
@@ -309,26 +309,26 @@
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
 // CHECK-NEXT:   ]
-// CHECK-NEXT:   kernel.func @prefill_select_last(%y_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (last_out: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %last = infer.select_last %y_in, %batch : tensor<?x64xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @prefill_select_last(%x_in: tensor<?x64xf32, #infer.dims<tokens, _>>, %batch: !infer.batch) -> (result: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "columns", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %last = infer.select_last %x_in, %batch : tensor<?x64xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %last
 // CHECK-NEXT:   } body [
 // CHECK-NEXT:     "for (int32_t s = 0; s < seqs; s++) {",
 // CHECK-NEXT:     "    const size_t last = (size_t)(batch->q_start[s + 1] - 1) * 64;",
 // CHECK-NEXT:     "    for (int32_t u = 4 * part / parts; u < 4 * (part + 1) / parts; u++) {",
 // CHECK-NEXT:     "        for (int32_t c = u * 16; c < (u + 1) * 16; c += MI_V) {",
-// CHECK-NEXT:     "            mi_store(last_out + (size_t)s * 64 + c, mi_load(y_in + last + c));",
+// CHECK-NEXT:     "            mi_store(result + (size_t)s * 64 + c, mi_load(x_in + last + c));",
 // CHECK-NEXT:     "        }",
 // CHECK-NEXT:     "    }",
 // CHECK-NEXT:     "}"
 // CHECK-NEXT:   ]
-// CHECK-NEXT:   kernel.func @prefill_rms_norm_z(%last_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %output_norm: tensor<64xf32>) -> (z_out: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %z = infer.rms_norm %last_in, %output_norm {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @prefill_rms_norm_z(%x_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %weight: tensor<64xf32>) -> (result: tensor<?x64xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "tokens", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %z = infer.rms_norm %x_in, %weight {eps = 9.9999997473787516e-06 : f64} : tensor<?x64xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %z
 // CHECK-NEXT:   } body [
 // CHECK:   ]
-// CHECK-NEXT:   kernel.func @prefill_output(%z_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %output: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (logits: tensor<?x301xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
-// CHECK-NEXT:     %logits = infer.linear %z_in, %output : tensor<?x301xf32, #infer.dims<seqs, _>>
+// CHECK-NEXT:   kernel.func @prefill_output(%x_in: tensor<?x64xf32, #infer.dims<seqs, _>>, %weight: tensor<301x64x!infer.q<"q8_0">, @rows16>) -> (result: tensor<?x301xf32, #infer.dims<seqs, _>>) {dims = #infer.ranges<tokens = 5 to 64, seqs = 1 to 1>, key = "sha256:{{[0-9a-f]+}}", parts = "rows", path = @f32_rows16, provider = "rule", target = "c:{{[a-z0-9_]+}}"} {
+// CHECK-NEXT:     %logits = infer.linear %x_in, %weight : tensor<?x301xf32, #infer.dims<seqs, _>>
 // CHECK-NEXT:     kernel.return %logits
 // CHECK-NEXT:   } body [
 // CHECK:   ]

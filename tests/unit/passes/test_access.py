@@ -82,7 +82,7 @@ KV = Access("columns", 2, 16)
 ALL = Access("all")
 
 
-WEIGHTS = {"attn_q", "attn_k", "attn_v", "attn_output", "attn_norm", "token_embd", "output"}
+WEIGHTS = {"weight", "attn_q", "attn_k", "attn_v"}
 
 
 @pytest.mark.parametrize(

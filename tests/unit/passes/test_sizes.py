@@ -65,7 +65,7 @@ def test_slabs_are_whole_blocks_of_keys_then_values(context: int, half: bool) ->
     (state,) = all_of(tiny_stages().after("select-layouts"), infer.StateOp)
     element = Float16Type() if half else Float32Type()
     state.properties["k"] = state.properties["v"] = TensorType(element, [3, 20])
-    state.properties["context"] = IntegerAttr(context, 64)
+    state.properties["room"] = IntegerAttr(context, 64)
     room, width = -(-context // 16) * 16, 2 if half else 4
     assert key_bytes(state) == room * 3 * 20 * width
     assert state_bytes(state) == align(2 * room * 3 * 20 * width)

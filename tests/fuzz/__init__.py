@@ -1,0 +1,1 @@
+"""Programs that feed broken input to the readers; `python -m tests.fuzz.NAME --help`."""
