@@ -219,7 +219,8 @@ class _PlacingParser(Parser):
             self._resume_from(match.end())
             return cast(ParsedT, self._known[match[0]])
         parsed = parse()
-        if not self._text[match.end() : self.pos].strip():
+        end = match.end()
+        if self.pos >= end and not self._text[end : self.pos].strip():
             self._known[match[0]] = parsed
         return parsed
 

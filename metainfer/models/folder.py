@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from metainfer.models.config_map import ConfigMap, TensorRule
 
 CONFIG = "config.json"
+_MAX_VOCABULARY = 1 << 20
 
 
 class HfFolder:
@@ -81,6 +82,7 @@ def open_folder(
         raise error(f"{stored.path}: has no output matrix, and the config does not tie it")
     if config.tied:
         renamed.pop(head, None)
+    _check_rows(config, stored, renamed)
     f32 = next((form for form in formats.values() if form.name == "f32"), None)
     if f32 is None:
         raise error("there is no format contract for f32, which vectors are read as")
@@ -153,6 +155,21 @@ def _renamed(
         if rule.plus is not None and len(tensor.shape) != 1:
             raise error(f"{stored.path}: tensor {name!r} is not a vector")
         yield target, (tensor, rule)
+
+
+def _check_rows(
+    config: FolderConfig, stored: SafetensorsFile, renamed: Mapping[str, tuple[Tensor, TensorRule]]
+) -> None:
+    """The embeddings must have a row for each token: the vocabulary is read at that size."""
+    size = config.metadata[config.map.key("{arch}.vocab_size")]
+    if "token_embd.weight" not in renamed:
+        raise error(f"{stored.path}: has no embeddings")
+    tensor, _ = renamed["token_embd.weight"]
+    if tensor.shape[0] != size or tensor.shape[0] > _MAX_VOCABULARY:
+        raise error(
+            f"{stored.path}: tensor {tensor.name!r} has {tensor.shape[0]:,} rows, the config says "
+            f"{size:,} tokens, and {_MAX_VOCABULARY:,} are allowed"
+        )
 
 
 class _Names:

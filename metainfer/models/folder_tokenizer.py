@@ -29,6 +29,7 @@ FILES = (
 _MAX_TOKENIZER = 64 << 20
 _MAX_TEMPLATE = 1 << 20
 _PROBE = "a"
+_PADDING = "[UNUSED]"
 
 
 def folder_tokenizer(folder: Path, config: Document, vocab_size: int) -> dict[str, Value]:
@@ -79,7 +80,7 @@ def _read_text(path: Path, most: int) -> str:
 
 def _tokens(tokenizer: Tokenizer, size: int, folder: Path) -> dict[str, Value]:
     """Texts and types of all ids; ids that the tokenizer lacks are padding of the model's rows."""
-    tokens = [f"[PAD{index}]" for index in range(size)]
+    tokens = [_PADDING] * size
     types = [int(TokenType.UNUSED)] * size
     for text, index in tokenizer.get_vocab(with_added_tokens=True).items():
         if index >= size:

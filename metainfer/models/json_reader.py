@@ -93,7 +93,7 @@ class JsonReader:
     def peek(self) -> bytes:
         """The first byte of what comes next; empty at the end."""
         at = self._next()
-        return bytes(self._data[at : min(at + 1, self._end)])
+        return self._data[at : at + 1] if at < self._end else b""
 
     def scalar(self) -> Any:
         """A string, number, truth value or null."""
@@ -117,6 +117,9 @@ class JsonReader:
         return float(found[0]) if found["real"] else int(found[0])
 
     def _next(self) -> int:
+        # Most of the time there is no white space.
+        if self.pos < self._end and self._data[self.pos] > 0x20:
+            return self.pos
         space = _SPACE.match(self._data, self.pos, self._end)
         assert space is not None
         self.pos = space.end()

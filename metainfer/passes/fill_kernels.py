@@ -20,7 +20,7 @@ from metainfer.ir.text import place_of
 from metainfer.knowledge.base import Knowledge
 from metainfer.knowledge.isa import hardware, host_isa
 from metainfer.passes.base import Choice, MetaPass
-from metainfer.passes.context import Body, CompilerContext, Gate
+from metainfer.passes.context import Body, CompilerContext, Gate, rewrites_of
 from metainfer.passes.pins import pinned
 
 
@@ -50,10 +50,14 @@ class FillKernels(MetaPass):
             refused = ctx.gate.admit(op)
             if not refused:
                 break
+            rewrites_of(ctx).count(self.name, "bodies refused", len(refused))
             for name, reason in refused.items():
                 reasons.setdefault(name, []).append(reason)
             waiting = [k for k in kernels if k.sym_name.data in refused]
         write_keys(op, ctx.gate)
+        for func in kernels:
+            by = func.provider.data if func.provider else "hand"
+            rewrites_of(ctx).count(self.name, f"bodies by {by}")
 
 
 def _next_body(

@@ -18,7 +18,7 @@ from metainfer.ir.dialects import infer, plan, spec
 from metainfer.ir.symbols import all_of
 from metainfer.knowledge.base import Knowledge
 from metainfer.passes.base import Choice, MetaPass
-from metainfer.passes.context import knowledge_of
+from metainfer.passes.context import knowledge_of, rewrites_of
 
 
 def deciders() -> list[type[MetaPass]]:
@@ -49,6 +49,7 @@ class PlanPass(MetaPass):
         self.need(bool(all_of(op, infer.WeightOp)) and not all_of(op, plan.DecisionOp))
         anchor = all_of(op, spec.EngineOp)[-1]
         for number, choice in enumerate(all_choices(op, knowledge_of(ctx))):
+            rewrites_of(ctx).count(self.name, f"decisions {choice.right}")
             decision = _decision(f"d{number}", choice)
             decision.location = anchor.location
             after = all_of(op, plan.DecisionOp)

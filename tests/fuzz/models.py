@@ -128,6 +128,7 @@ def _all(folder: Path, count: int, seed: int, keep: Path | None) -> int:
         copy = copy_of(original, folder / "bad")
         if run(copy, Mutant(original.file.read_bytes())) != "loaded":
             raise SystemExit(f"{describe(original)} does not load undamaged")
+    gc.freeze()  # what is there now stays, so that collecting before each mutant is quick
     tally: Counter[str] = Counter()
     failures = 0
     slowest = 0.0

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import gguf
 import numpy as np
@@ -193,19 +192,19 @@ def _many_tensors(count: int) -> bytes:
 
 
 def copy_of(subject: Subject, folder: Path) -> Subject:
-    """The same model in another folder, to be damaged there."""
+    """The same model in another folder, where its file is missing, to be written damaged."""
     target = folder / subject.model.name
-    if subject.model.is_dir():
-        shutil.copytree(subject.model, target, dirs_exist_ok=True)
-    else:
-        shutil.copyfile(subject.model, target)
-    file = target / subject.file.relative_to(subject.model) if subject.model.is_dir() else target
-    return Subject(target, file, subject.kind, subject.header, subject.check)
+    if not subject.model.is_dir():
+        return replace(subject, model=target, file=target)
+    target.mkdir(exist_ok=True)
+    for file in subject.model.iterdir():
+        (target / file.name).unlink(missing_ok=True)
+        os.link(file, target / file.name)
+    damaged = target / subject.file.name
+    damaged.unlink()
+    return replace(subject, model=target, file=damaged)
 
 
 def describe(subject: Subject) -> str:
     """A name for reports."""
     return f"{subject.kind} {subject.file.parent.name}/{subject.file.name}"
-
-
-__all__ = ["Any", "Subject", "bombs", "copy_of", "describe", "subjects"]

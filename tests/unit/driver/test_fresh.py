@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from metainfer.codegen.c import toolchain
 from metainfer.codegen.c.toolchain import Compiler, find_compiler
 from metainfer.driver import fresh
 from metainfer.driver.fresh import inputs_of, model_inputs, why_stale
@@ -106,6 +107,7 @@ def test_a_compiler_that_is_gone_is_no_reason(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(toolchain, "find_spec", lambda name: None)
     assert folder.reason() is None
     with pytest.raises(DiagnosticError, match="'cc' is not on the PATH"):
         folder.reason(cc="cc")

@@ -314,7 +314,6 @@ def test_chat_templates(folder: Path) -> None:
         ("generation_config.json", {"eos_token_id": 270}, "is not a token id below 270"),
         ("generation_config.json", {"eos_token_id": [True]}, "is not a token id below 270"),
         ("config.json", {"bos_token_id": -1}, "bos_token_id -1 is not a token id"),
-        ("config.json", {"vocab_size": 200}, "is not below 200"),
     ],
 )
 def test_wrong_facts(folder: Path, file: str, members: dict[str, Any], words: str) -> None:
@@ -325,6 +324,13 @@ def test_wrong_facts(folder: Path, file: str, members: dict[str, Any], words: st
     text = whole(caught.value)
     assert words in text
     assert str(folder) in text
+
+
+def test_a_tokenizer_that_is_larger_than_the_model(tmp_path: Path) -> None:
+    config = tiny_config("llama") | {"vocab_size": 200, "eos_token_id": 1, "bos_token_id": 1}
+    found = open_(write_folder(tmp_path / "model", config, tiny_tensors(config)))
+    with pytest.raises(DiagnosticError, match="is not below 200"):
+        tokenizer_facts(found.metadata)
 
 
 def test_no_end_token_at_all(folder: Path) -> None:
@@ -359,3 +365,21 @@ def test_errors_about_metadata_name_the_model(folder: Path) -> None:
     with pytest.raises(DiagnosticError) as caught, located(found):
         chat_template({"tokenizer.chat_template": 1})
     assert caught.value.diagnostics[0].notes[-1].message == f"in {folder}"
+
+
+def test_the_vocabulary_has_the_rows_of_the_embeddings(tmp_path: Path) -> None:
+    config = tiny_config("qwen2")
+    tensors = tiny_tensors(config)
+    text = refusal(write_folder(tmp_path / "a", config | {"vocab_size": 271}, tensors))
+    assert "has 270 rows, the config says 271 tokens" in text
+    del tensors["model.embed_tokens.weight"]
+    assert "has no embeddings" in refusal(write_folder(tmp_path / "b", config, tensors))
+
+
+def test_rows_without_a_token_are_padding(tmp_path: Path) -> None:
+    config = tiny_config("qwen2")
+    metadata = open_(write_folder(tmp_path / "model", config, tiny_tensors(config))).metadata
+    tokens, types = (metadata[f"tokenizer.ggml.{key}"] for key in ("tokens", "token_type"))
+    assert isinstance(tokens, list) and isinstance(types, list)
+    assert tokens[256:] == ["ab", "<s>", "</end>", "<|im_end|>", *["[UNUSED]"] * 10]
+    assert types[256:] == [1, 3, 3, 3, *[5] * 10]

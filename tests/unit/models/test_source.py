@@ -200,7 +200,7 @@ def test_python_without_pip(index: Index, monkeypatch: pytest.MonkeyPatch, tmp_p
         ("pypi:toy/b\\a", "not a plain path"),
         ("file:", "needs a path"),
         ("file:no-such-file", "does not exist"),
-        ("file:/dev/null", "is not a file"),
+        ("file:/dev/zero", "is not a file"),
         ("file:.", "has no config.json"),
     ],
 )
