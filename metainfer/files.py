@@ -19,9 +19,16 @@ def cache_dir() -> Path:
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """Write `path` so that a reader sees the old file or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write `path` so that a reader sees the old file or the new one, never a part.
+
+    A link keeps pointing where it does; a pipe or a device is written to and never replaced.
+    """
+    path = path.resolve()
     raw = data.encode() if isinstance(data, str) else data
+    if path.exists() and not path.is_file():
+        path.write_bytes(raw)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:

@@ -132,6 +132,7 @@ def equivalence(
     if not found.pairs:
         raise error(f"{names[0]} and {names[1]} have no function in common")
     if found.differences:
-        raise DiagnosticError(*(d.diagnostic() for d in found.differences))
+        told = {d.op or d: d.diagnostic() for d in found.differences}
+        raise DiagnosticError(*told.values())
     shown = ", ".join(f"@{a}" if a == b else f"@{a} and @{b}" for a, b in found.pairs)
     sys.stdout.write(f"equal on {found.calls} calls: {shown}\n")

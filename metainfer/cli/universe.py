@@ -34,8 +34,7 @@ class MispecFrontend(Frontend):
         """The module of a spec; xDSL's ParseError, with the place, for one that is wrong."""
         from metainfer.spec.frontend import parse_mispec
 
-        raw = input.read()
-        text = raw if isinstance(raw, str) else decode_source(raw, input_name)
+        text = decode_source(input.read(), input_name)
         try:
             return parse_mispec(text, input_name)
         except DiagnosticError as problem:

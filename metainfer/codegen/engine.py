@@ -25,9 +25,10 @@ from metainfer.ir.dims import sizes
 from metainfer.ir.symbols import all_of
 from metainfer.knowledge.base import Knowledge
 from metainfer.knowledge.isa import isa_of
-from metainfer.models.gguf import GgufFile
+from metainfer.models.checkpoint import located
 from metainfer.models.template import chat_template
-from metainfer.models.tokenizer import build_tokenizer, tokenizer_facts
+from metainfer.models.tensors import Checkpoint
+from metainfer.models.tokenizer import tokenizer_facts, tokenizer_json
 
 Report = Callable[[str], None]
 
@@ -58,7 +59,7 @@ def program_of(module: ModuleOp) -> engine.ProgramOp:
 
 def emit_engine(
     module: ModuleOp,
-    model: GgufFile,
+    model: Checkpoint,
     digest: str,
     compiler: Compiler,
     knowledge: Knowledge,
@@ -88,7 +89,8 @@ def emit_engine(
     sources["engine.h"] = engine_header(program, facts)
     report("compiling")
     library = engine_library(sources, module, compiler, knowledge)
-    tokenizer = build_tokenizer(model.metadata).to_str()
+    with located(model):
+        tokenizer = tokenizer_json(model.metadata)
     files = {path: text.encode() for path, text in host.items()}
     files |= {f"{package}/{name}": text.encode() for name, text in sources.items()}
     files[f"{package}/engine.so"] = library.read_bytes()
@@ -122,7 +124,7 @@ def engine_library(
     return compiler.link(objects)
 
 
-def _host_facts(program: engine.ProgramOp, model: GgufFile) -> HostFacts:
+def _host_facts(program: engine.ProgramOp, model: Checkpoint) -> HostFacts:
     runtime = next(op for op in program.body.block.ops if isinstance(op, engine.RuntimeOp))
     words = {f.data.removeprefix("sampling.") for f in runtime.features} - {"greedy"}
     template = chat_template(model.metadata)

@@ -16,7 +16,7 @@ from metainfer.codegen.packing import pack_weight
 from metainfer.files import cache_dir
 from metainfer.ir.dialects import engine, infer
 from metainfer.ir.symbols import all_of, lookup
-from metainfer.models.gguf import GgufFile
+from metainfer.models.tensors import Checkpoint
 from metainfer.passes.sizes import weight_format
 
 Progress = Callable[[int, int], None]
@@ -34,7 +34,7 @@ def weights_id(program: engine.ProgramOp, module: ModuleOp, digest: str) -> str:
 def packed_file(
     program: engine.ProgramOp,
     module: ModuleOp,
-    model: GgufFile,
+    model: Checkpoint,
     identity: str,
     progress: Progress | None = None,
 ) -> Path:
@@ -65,7 +65,7 @@ def packed_file(
 def _write_packs(
     program: engine.ProgramOp,
     module: ModuleOp,
-    model: GgufFile,
+    model: Checkpoint,
     file: int,
     progress: Progress | None,
 ) -> None:

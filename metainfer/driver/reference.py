@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from metainfer.driver.prompts import Prompt
 from metainfer.driver.source import read_module
-from metainfer.models.gguf import GgufFile
+from metainfer.models.tensors import Checkpoint
 from metainfer.passes.context import CompilerContext
 from metainfer.passes.manager import run_passes
 from metainfer.passes.pipelines import DEFAULT, PASSES
@@ -30,7 +30,7 @@ class Reference:
     """The module of stage `expand-model`, and the model file that it names."""
 
     module: ModuleOp
-    model: GgufFile
+    model: Checkpoint
 
     @property
     def weights(self) -> WeightSource:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from metainfer.interp.state import Slots, State
 from metainfer.interp.weights import NamedTensors, WeightSource
 from metainfer.ir.diagnostics import Note, did_you_mean, error
 from metainfer.ir.dialects import infer, kernel, spec
-from metainfer.ir.dims import sizes
+from metainfer.ir.dims import LayersAttr, sizes
 from metainfer.ir.symbols import all_of
 from metainfer.ir.text import place_of
 from metainfer.passes.context import CompilerContext
@@ -254,10 +255,20 @@ def describe(value: Value) -> str:
 
 
 def _describe_slots(state: State) -> Iterator[str]:
-    for layer, seq in sorted(state.keys(), key=str):
-        held = len(state.slots(layer, seq).k)
-        where = "" if layer is None else f"layer {layer} "
-        yield f"{where}sequence {seq}: {held} positions"
+    """Layers in a row that hold the same are told together."""
+    held = {key: len(state.slots(*key).k) for key in sorted(state.keys(), key=_order)}
+    for (seq, count), keys in groupby(held, key=lambda key: (key[1], held[key])):
+        layers = [layer for layer, _ in keys if layer is not None]
+        runs = ", ".join(
+            f"{a}" if a == b else f"{a} to {b}" for a, b in LayersAttr.of(layers).pairs()
+        )
+        where = f"layer {runs}, " if runs else ""
+        yield f"{where}sequence {seq}: {count} positions"
+
+
+def _order(key: tuple[int | None, int]) -> tuple[int, int]:
+    layer, seq = key
+    return seq, -1 if layer is None else layer
 
 
 def _describe_array(value: Array | Bounded) -> str:
@@ -281,7 +292,7 @@ def result_arrays(values: Sequence[Value]) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for number, value in enumerate(values):
         if isinstance(value, State):
-            for layer, seq in sorted(value.keys(), key=str):
+            for layer, seq in sorted(value.keys(), key=_order):
                 slots = value.slots(layer, seq)
                 where = f"r{number}_layer{layer}_seq{seq}"
                 arrays |= {f"{where}_k": slots.k, f"{where}_v": slots.v}

@@ -1,4 +1,4 @@
-"""How a Hugging Face folder of one model type reads in GGUF's words: contracts `config_map/*`.
+"""How a Hugging Face folder of one model type reads in GGUF's words: `ckb/config_map/*/map.yaml`.
 
 A map is data: for each metadata key of GGUF the places in `config.json` that may hold it, for each
 tensor its GGUF name and what the converter does to it, and what must hold for the map to be true.
@@ -62,7 +62,7 @@ class TensorRule(_Strict):
 
 
 class ConfigMap(_Strict):
-    """One contract."""
+    """One map, with the header of every contract."""
 
     id: str
     kind: Literal["config_map"]
@@ -97,7 +97,7 @@ class ConfigMap(_Strict):
 
 
 def parse_config_map(document: Any, name: str) -> ConfigMap:
-    """The contract in a loaded YAML document; `name` names it in errors."""
+    """The map in a loaded YAML document; `name` names it in errors."""
     try:
         return ConfigMap.model_validate(document)
     except ValidationError as problem:

@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
-from metainfer.ir.diagnostics import Diagnostic, Note, Place, error
+from metainfer.ir.diagnostics import Diagnostic, Note, Place
 from metainfer.ir.dialects import spec
+from metainfer.knowledge.base import Knowledge
+from metainfer.passes.kept import Facts, Kept, facts_of, value_bytes
 from metainfer.spec.view import SpecView, place_of
 
-DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "int8": 1}
-_DTYPES = ", ".join(DTYPE_BYTES)
-DEFAULT_KV = "f32"
 KV_CHOICES = ("f32", "f16")
 """Dtypes that a KV cache can have today; a help names no other."""
 GROUPS = (32, 64, 128, 256)
@@ -34,32 +33,25 @@ _COMPARE = {
 }
 
 
-def infeasibilities(module: ModuleOp) -> list[Diagnostic]:
+def infeasibilities(module: ModuleOp, knowledge: Knowledge | None = None) -> list[Diagnostic]:
     """Every independent conflict in a resolved module, in the order of the source.
 
+    `knowledge` says which layers of the family keep no more than a window; without it, none does.
     Raises `DiagnosticError` where `resolve-model` has not filled in the facts of the model.
     """
     view = SpecView(module)
-    facts = _facts(view)
-    checks = (_expectations, _context, _kv_budgets, _tensor, _group)
+    facts = facts_of(view, knowledge)
+    checks = (_expectations, _context, _parts, _loads, _kv_budgets, _tensor, _group)
     found = [problem for check in checks for problem in check(view, facts)]
     return sorted(found, key=lambda problem: problem.place or Place("", 0, 0))
-
-
-def _facts(view: SpecView) -> dict[str, int]:
-    model = view.model
-    if model.hparams is None or model.arch is None:
-        raise error("needs: run resolve-model first", place_of(model))
-    values = model.hparams.data.items()
-    return {name: value.value.data for name, value in values if isinstance(value, IntegerAttr)}
 
 
 # === The model is another than expected ===
 
 
-def _expectations(view: SpecView, facts: dict[str, int]) -> Iterator[Diagnostic]:
+def _expectations(view: SpecView, facts: Facts) -> Iterator[Diagnostic]:
     arch = view.model.arch
-    known: dict[str, str | int] = {**facts, "arch": arch.data if arch else ""}
+    known: dict[str, str | int] = {**facts.numbers, "arch": arch.data if arch else ""}
     for op in view.all(spec.ExpectOp):
         actual = known.get(op.what, "unknown")
         if type(actual) is type(op.value) and _COMPARE[op.operator](actual, op.value):
@@ -76,7 +68,7 @@ def _expectations(view: SpecView, facts: dict[str, int]) -> Iterator[Diagnostic]
 # === The workload is more than the model or a budget can take ===
 
 
-def _context(view: SpecView, facts: dict[str, int]) -> Iterator[Diagnostic]:
+def _context(view: SpecView, facts: Facts) -> Iterator[Diagnostic]:
     if view.max_context <= facts["max_context"]:
         return
     most = facts["max_context"]
@@ -88,83 +80,73 @@ def _context(view: SpecView, facts: dict[str, int]) -> Iterator[Diagnostic]:
     )
 
 
-def _kv_budgets(view: SpecView, facts: dict[str, int]) -> Iterator[Diagnostic]:
+def _parts(view: SpecView, facts: Facts) -> Iterator[Diagnostic]:
+    """A prompt and what is generated for it share the context."""
+    bounds = {op.what: op for op in view.all(spec.DemandOp) if op.operator == "<="}
+    parts = [bounds[what] for what in ("prompt", "output") if what in bounds]
+    if sum(op.amount for op in parts) <= view.max_context:
+        return
+    notes = [Note(f"{op.what} {op.amount}", place_of(op)) for op in parts[1:]]
+    notes.append(Note(f"context {view.max_context}", place_of(view.context_op)))
+    total = " + ".join(f"{op.what} {op.amount}" for op in parts)
+    yield Diagnostic(
+        f"{total} tokens are more than context {view.max_context}",
+        place_of(parts[0]),
+        tuple(notes),
+        f"nearest feasible: context <= {sum(op.amount for op in parts)} tokens",
+    )
+
+
+def _loads(view: SpecView, facts: Facts) -> Iterator[Diagnostic]:
+    """A promise at a load that the engine does not serve cannot be kept."""
+    limits = {"context": view.max_context, "prompt": view.max_context, "output": view.max_context}
+    limits |= {"batch": view.max_batch}
+    for op in [*view.all(spec.RequireOp), *view.all(spec.WantOp)]:
+        for what, count in op.load.items():
+            if count <= limits.get(what, count):
+                continue
+            bound = view.batch_op if what == "batch" else view.context_op
+            name = "batch" if what == "batch" else "context"
+            notes = (Note(f"{name} {limits[what]}", place_of(bound)),) if bound else ()
+            yield Diagnostic(
+                f"{op.what} is asked for at {what} {count}, which is beyond {name} {limits[what]}",
+                place_of(op),
+                notes,
+                f"nearest feasible: @ {what} {limits[what]}",
+            )
+
+
+def _kv_budgets(view: SpecView, facts: Facts) -> Iterator[Diagnostic]:
+    kept = Kept(view, facts)
     for op in view.all(spec.RequireOp):
-        if op.what == "kv" and op.operator == "<=" and _kv_bytes(view, facts) > op.amount:
-            yield _kv_conflict(view, facts, op)
+        if op.what == "kv" and kept.bytes() > op.amount:
+            yield _kv_conflict(view, kept, op)
 
 
-def _kv_conflict(view: SpecView, facts: dict[str, int], budget: spec.RequireOp) -> Diagnostic:
+def _kv_conflict(view: SpecView, kept: Kept, budget: spec.RequireOp) -> Diagnostic:
     pin = view.pin("kv")
-    fitting = [d for d in KV_CHOICES if _kv_bytes(view, facts, d) <= budget.amount]
-    notes = [Note(_kv_arithmetic(view, facts), place_of(view.context_op))]
+    fitting = [d for d in KV_CHOICES if kept.bytes(dtype=d) <= budget.amount]
+    notes = [Note(kept.arithmetic(), place_of(view.context_op))]
     if view.max_batch > 1 and view.batch_op:
         notes.append(Note(f"batch {view.max_batch}", place_of(view.batch_op)))
     if pin and fitting:
-        notes.append(Note(f"kv {pin.value} takes {_value_bytes(pin.value)}", place_of(pin)))
+        notes.append(Note(f"kv {pin.value} takes {value_bytes(pin.value)}", place_of(pin)))
+    context = kept.largest_context(budget.amount)
+    options = [f"context <= {context} tokens"] if context else []
+    options += [f"kv {dtype}" for dtype in fitting]
+    options += [] if options else [f"kv <= {kept.bytes()} B"]
     return Diagnostic(
         "these constraints cannot hold together",
         place_of(budget),
         tuple(notes),
-        _kv_help(view, facts, budget, fitting),
+        f"nearest feasible: {' or '.join(options)}",
     )
-
-
-def _kv_help(
-    view: SpecView, facts: dict[str, int], budget: spec.RequireOp, fitting: list[str]
-) -> str:
-    token = _token_bytes(facts, _kv_dtype(view))
-    context = budget.amount // (token * view.max_batch)
-    options = [f"context <= {context} tokens"] if context else []
-    options += [f"kv {dtype}" for dtype in fitting]
-    options += [] if options else [f"kv <= {_kv_bytes(view, facts)} B"]
-    return f"nearest feasible: {' or '.join(options)}"
-
-
-def _kv_arithmetic(view: SpecView, facts: dict[str, int]) -> str:
-    dtype = _kv_dtype(view)
-    batch = f"batch {view.max_batch} × " if view.max_batch > 1 else ""
-    heads = f"{facts['layers']} layers, {facts['kv_heads']} KV heads × {facts['head_dim']}"
-    return (
-        f"context {view.max_context} × {batch}{_token_bytes(facts, dtype):,} B/token "
-        f"(kv {dtype}, {heads}) = {_size(_kv_bytes(view, facts))}"
-    )
-
-
-def _kv_dtype(view: SpecView) -> str:
-    pin = view.pin("kv")
-    if pin and pin.value not in DTYPE_BYTES:
-        raise error(f"unknown dtype '{pin.value}'", place_of(pin), help=f"one of {_DTYPES}")
-    return pin.value if pin else DEFAULT_KV
-
-
-def _token_bytes(facts: dict[str, int], dtype: str) -> int:
-    """Keys and values of one token in all layers."""
-    values = facts["layers"] * facts["kv_heads"] * facts["head_dim"]
-    return 2 * values * DTYPE_BYTES[dtype]
-
-
-def _kv_bytes(view: SpecView, facts: dict[str, int], dtype: str | None = None) -> int:
-    token = _token_bytes(facts, dtype or _kv_dtype(view))
-    return view.max_context * view.max_batch * token
-
-
-def _value_bytes(dtype: str) -> str:
-    count = DTYPE_BYTES[dtype]
-    return f"{count} bytes a value" if count > 1 else "1 byte a value"
-
-
-def _size(count: int) -> str:
-    for unit in ("GiB", "MiB", "KiB"):
-        if count >= spec.UNITS[unit][1]:
-            return f"{count / spec.UNITS[unit][1]:.1f} {unit}"
-    return f"{count} B"
 
 
 # === A number divides nothing ===
 
 
-def _tensor(view: SpecView, facts: dict[str, int]) -> Iterator[Diagnostic]:
+def _tensor(view: SpecView, facts: Facts) -> Iterator[Diagnostic]:
     """Ranks share query heads, KV heads and the rows of the feed-forward evenly."""
     pin, tensor = view.pin("tensor"), view.count("tensor")
     if pin is None or tensor is None:
@@ -184,7 +166,7 @@ def _tensor(view: SpecView, facts: dict[str, int]) -> Iterator[Diagnostic]:
         )
 
 
-def _group(view: SpecView, facts: dict[str, int]) -> Iterator[Diagnostic]:
+def _group(view: SpecView, facts: Facts) -> Iterator[Diagnostic]:
     """A group lies within a row, so it divides the width of every weight."""
     pin, group = view.pin("weights.group"), view.count("weights.group")
     if pin is None or group is None:

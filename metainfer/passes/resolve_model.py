@@ -30,10 +30,13 @@ from xdsl.ir import Attribute
 from metainfer.ir.diagnostics import DiagnosticError, Note, Place, error
 from metainfer.ir.dialects import infer
 from metainfer.ir.dims import LayersAttr
+from metainfer.knowledge import strict_yaml
 from metainfer.knowledge.base import Knowledge
 from metainfer.knowledge.contracts import Family, Quant
-from metainfer.models.gguf import GgufFile, GgufTensor, TensorFormat, read_gguf
+from metainfer.models.checkpoint import open_checkpoint
+from metainfer.models.config_map import ConfigMap, parse_config_map
 from metainfer.models.source import Progress, digest_of, resolve_source
+from metainfer.models.tensors import Checkpoint, Tensor, TensorFormat
 from metainfer.passes import expressions
 from metainfer.passes.base import MetaPass
 from metainfer.passes.context import CompilerContext, knowledge_of
@@ -73,9 +76,20 @@ def _base(ctx: Context, place: Place | None) -> Path:
     return Path(place.file).parent if place else Path.cwd()
 
 
-def open_model(module: ModuleOp, ctx: Context) -> GgufFile:
-    """The model file of the spec, its header read and checked."""
-    return read_gguf(model_path(module, ctx), tensor_formats(knowledge_of(ctx)))
+def open_model(module: ModuleOp, ctx: Context) -> Checkpoint:
+    """The model of the spec, its header read and checked."""
+    knowledge = knowledge_of(ctx)
+    formats = tensor_formats(knowledge)
+    return open_checkpoint(model_path(module, ctx), formats, lambda: config_maps(knowledge))
+
+
+def config_maps(knowledge: Knowledge) -> list[ConfigMap]:
+    """What is known about the `config.json` of model folders."""
+    paths = sorted((knowledge.root / "config_map").glob("*/map.yaml"))
+    return [
+        parse_config_map(strict_yaml.load(p.read_text(encoding="utf-8"), str(p)), str(p))
+        for p in paths
+    ]
 
 
 class ResolveModel(MetaPass):
@@ -87,13 +101,12 @@ class ResolveModel(MetaPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         view = SpecView(op)
         knowledge = knowledge_of(ctx)
-        path = model_path(op, ctx)
-        file = read_gguf(path, tensor_formats(knowledge))
+        file = open_model(op, ctx)
         family = find_family(file.metadata, knowledge, place_of(view.model))
         hparams = read_hparams(file, family, place_of(view.model))
         model = view.model
         model.properties |= {
-            "digest": StringAttr(f"sha256:{digest_of(path)}"),
+            "digest": StringAttr(f"sha256:{digest_of(file.path)}"),
             "arch": StringAttr(str(file.metadata["general.architecture"])),
             "hparams": DictionaryAttr({k: _number(v) for k, v in hparams.items()}),
             "tensors": tensor_table(file.tensors),
@@ -121,7 +134,7 @@ def find_family(metadata: Mapping[str, Any], knowledge: Knowledge, place: Place 
     raise error(f"unknown architecture '{arch}'", place, help=f"this version knows: {known}")
 
 
-def read_hparams(file: GgufFile, family: Family, place: Place | None) -> dict[str, int | float]:
+def read_hparams(file: Checkpoint, family: Family, place: Place | None) -> dict[str, int | float]:
     """The family's hyper-parameters from the file's metadata, in the contract's order."""
     arch = str(file.metadata["general.architecture"])
     for key, reason in family.refuse.items():
@@ -146,7 +159,7 @@ def _hparam(
     key: str,
     given: Any,
     known: dict[str, int | float],
-    file: GgufFile,
+    file: Checkpoint,
     place: Place | None,
 ) -> int | float:
     if isinstance(given, str) and given.startswith("rows of "):
@@ -163,14 +176,14 @@ def _hparam(
     return given
 
 
-def tensor_type(tensor: GgufTensor) -> TensorType[Attribute]:
+def tensor_type(tensor: Tensor) -> TensorType[Attribute]:
     """The IR type of a checkpoint tensor."""
     name = tensor.format.name
     element = Float32Type() if name == "f32" else infer.QuantType(StringAttr(name))
     return TensorType(element, tensor.shape)
 
 
-def tensor_table(tensors: Mapping[str, GgufTensor]) -> DictionaryAttr:
+def tensor_table(tensors: Mapping[str, Tensor]) -> DictionaryAttr:
     """Names with the layer number as `{layer}` → runs of layers with one type.
 
     Each value is a list of `[type]`, or of `[layers, type]` for tensors that come per layer, so the

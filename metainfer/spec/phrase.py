@@ -1,148 +1,211 @@
-"""Reads what follows a key: `operator value unit`, by the key's row in the language table."""
+"""Reads what follows a key, `operator value unit` and clauses, by its row in the language table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import NoReturn
+from functools import lru_cache
+from typing import NamedTuple
 
-from metainfer.ir.diagnostics import Place, did_you_mean, error
-from metainfer.ir.dialects.spec import UNITS
-from metainfer.spec.language import KIND_NAMES, UNIT_KINDS, Key, units_of
-from metainfer.spec.syntax import Word, stretch
+from metainfer.spec.cursor import Cursor, Slip, slip
+from metainfer.spec.language import LOADS
+from metainfer.spec.numbers import read_amount, read_amounts, read_count
+from metainfer.spec.vocabulary import REFERENCE, Key
+from metainfer.spec.words import Word
 
-MAX_NUMBER = 2**63 - 1
 _SLIPS = {"=": "==", "=<": "<=", "≤": "<=", "=>": ">=", "≥": ">=", "=!": "!=", "<>": "!="}
 
+Value = str | int | float | tuple[str, ...] | None
 
-@dataclass(frozen=True)
-class Phrase:
-    """`operator value unit`, checked; a flag has none of them."""
+
+class Exempt(NamedTuple):
+    """`except SITE VALUE`."""
+
+    site: Word
+    value: Word
+
+
+class Amount(NamedTuple):
+    """A number and its unit, if it has one."""
+
+    value: int | float
+    unit: str | None
+
+
+class Phrase(NamedTuple):
+    """`operator value unit` and clauses, checked; a flag has none of them."""
 
     operator: str | None
-    value: str | int | None
+    value: Value
     unit: str | None
-    words: tuple[Word, ...]
-    """What was read, from the key on."""
-    rest: tuple[Word, ...]
-    """A clause after it, empty or beginning with one of the key's clause words."""
+    amounts: tuple[Amount, ...]
+    """The values of a key of this kind."""
+    load: tuple[tuple[str, int], ...]
+    """`@ prompt 512`."""
+    versus: str | None
+    exceptions: tuple[Exempt, ...]
+    head: tuple[Word, ...]
+    """What was read before the clauses, from the key on."""
 
 
-def read_phrase(key: Key, words: tuple[Word, ...]) -> Phrase:
-    """`words` begins with the key itself. Raises `DiagnosticError` at the first wrong word."""
-    at, operator = 1, None
-    if key.kind != "flag":
-        operator, at = _operator(key, words)
-    value: str | int | None = None
-    unit: str | None = None
-    if key.kind == "word":
-        value, at = _word(key, words, at), at + 1
-    elif key.kind == "number":
-        value, unit, at = _number(key, words, at)
-    if at < len(words) and words[at].text not in key.clauses:
-        raise error(
-            f"expected a new line or ';' after '{words[at - 1].text}', found '{words[at].text}'",
-            words[at].place,
-        )
-    return Phrase(operator, value, unit, words[:at], words[at:])
+@lru_cache(maxsize=1 << 14)
+def read_phrase(key: Key, words: tuple[Word, ...]) -> Phrase | Slip:
+    """`words` begins with the key itself. A wrong word is the result, not an exception: an editor
+    asks again and again, and the answer is kept."""
+    cursor = Cursor(words)
+    try:
+        return _phrase(key, cursor)
+    except Slip as problem:
+        return problem
 
 
-def _operator(key: Key, words: tuple[Word, ...]) -> tuple[str, int]:
-    """The operator and the index of the word after it."""
-    name, allowed = words[0].text, " or ".join(f"'{op}'" for op in key.operators)
-    if len(words) > 1 and words[1].kind == "operator":
-        written = words[1].text
-        if written in key.operators:
-            return written, 2
-        meant = _SLIPS.get(written)
-        raise error(
-            f"'{name}' takes {allowed}, not '{written}'",
-            words[1].place,
+def _phrase(key: Key, cursor: Cursor) -> Phrase:
+    _check_aspect(key, cursor.key)
+    operator = _operator(key, cursor) if key.kind != "flag" else None
+    value, unit, amounts = _value(key, cursor)
+    head = cursor.words[: cursor.at]
+    load = _load(key, cursor)
+    versus = _versus(key, cursor)
+    exceptions = _exceptions(key, cursor)
+    cursor.end()
+    return Phrase(operator, value, unit, amounts, load, versus, exceptions, head)
+
+
+def _check_aspect(key: Key, word: Word) -> None:
+    name, _, aspect = word.text.partition(".")
+    listed = " or ".join(f"{name}.{aspect}" for aspect in key.aspects)
+    if key.aspects and not aspect:
+        raise slip(f"'{name}' alone says too little", word, help=f"write {listed}")
+    if aspect and aspect not in key.aspects:
+        help = f"write {listed}" if key.aspects else f"write {name}"
+        raise slip(f"'{name}' has no form '{aspect}'", word, help=help)
+
+
+def _operator(key: Key, cursor: Cursor) -> str:
+    name, allowed = cursor.key.text, " or ".join(f"'{op}'" for op in key.operators)
+    word = cursor.peek()
+    if word is not None and word.kind == "operator":
+        if word.text in key.operators:
+            return cursor.take().text
+        meant = _SLIPS.get(word.text)
+        raise slip(
+            f"'{name}' takes {allowed}, not '{word.text}'",
+            word,
             help=f"did you mean '{meant}'?" if meant in key.operators else None,
         )
     if "==" in key.operators:
-        return "==", 1
-    if len(words) > 1:
-        raise error(f"expected {allowed} after '{name}', found '{words[1].text}'", words[1].place)
-    raise error(f"expected {allowed} after '{name}'", words[0].place)
+        return "=="
+    raise cursor.expected(allowed)
 
 
-def _expected(what: str, words: tuple[Word, ...], at: int) -> NoReturn:
-    before = words[at - 1]
-    if at < len(words):
-        found = words[at]
-        raise error(f"expected {what} after '{before.text}', found '{found.text}'", found.place)
-    raise error(f"expected {what} after '{before.text}'", before.place)
+def _value(key: Key, cursor: Cursor) -> tuple[Value, str | None, tuple[Amount, ...]]:
+    match key.kind:
+        case "flag":
+            return None, None, ()
+        case "count":
+            return read_count(cursor), None, ()
+        case "number":
+            return *read_amount(key, cursor), ()
+        case "word":
+            return _word(key, cursor), None, ()
+        case "words":
+            return _words(key, cursor), None, ()
+        case "text":
+            return _text(cursor).text[1:-1], None, ()
+        case "texts":
+            return _texts(cursor), None, ()
+        case "amounts":
+            return None, None, tuple(Amount(*a) for a in read_amounts(key, cursor))
 
 
-def _word(key: Key, words: tuple[Word, ...], at: int) -> str:
-    if at >= len(words) or words[at].kind != "name":
-        choices = f"one of {', '.join(key.words)}" if key.words else "a word"
-        _expected(choices, words, at)
-    value = words[at]
-    if key.words and value.text not in key.words:
-        raise error(
-            f"unknown value '{value.text}' for '{words[0].text}'",
-            value.place,
-            help=did_you_mean(value.text, key.words) or f"one of {', '.join(key.words)}",
+def _word(key: Key, cursor: Cursor) -> str:
+    word = cursor.peek()
+    if key.text and word is not None and word.kind == "text":
+        return _text(cursor).text
+    return cursor.choice(cursor.key.text, key.words).text
+
+
+def _words(key: Key, cursor: Cursor) -> tuple[str, ...]:
+    found: list[str] = []
+    while True:
+        word = cursor.choice(cursor.key.text, key.words)
+        if word.text in found:
+            raise slip(f"'{word.text}' is listed twice", word)
+        found.append(word.text)
+        if cursor.take_if(",") is None:
+            return tuple(found)
+
+
+def _text(cursor: Cursor) -> Word:
+    word = cursor.expect("text", "a quoted text")
+    if not word.text[1:-1].strip():
+        raise slip("this text is empty", word)
+    return word
+
+
+def _texts(cursor: Cursor) -> tuple[str, ...]:
+    found: list[str] = []
+    while True:
+        word = _text(cursor)
+        if word.text[1:-1] in found:
+            raise slip(f"{word.text} is listed twice", word)
+        found.append(word.text[1:-1])
+        if cursor.take_if(",") is None:
+            return tuple(found)
+
+
+# === Clauses ===
+
+
+def _load(key: Key, cursor: Cursor) -> tuple[tuple[str, int], ...]:
+    if key.load == "none":
+        return ()
+    if cursor.take_if("@") is None:
+        if key.load == "may":
+            return ()
+        raise Slip(
+            f"'{cursor.key.text}' needs the load that it holds at",
+            cursor.key,
+            cursor.before,
+            f"write it after '@': {key.example}",
         )
-    return value.text
+    found: dict[str, int] = {}
+    while True:
+        name = cursor.choice("@", tuple(LOADS))
+        if name.text in found:
+            raise slip(f"'{name.text}' is given twice", name)
+        found[name.text] = _load_value(LOADS[name.text], cursor)
+        if cursor.take_if(",") is None:
+            return tuple(sorted(found.items(), key=lambda item: list(LOADS).index(item[0])))
 
 
-def _number(key: Key, words: tuple[Word, ...], at: int) -> tuple[int, str | None, int]:
-    """Value, unit and the index of the word after them; a broken value comes in a smaller unit."""
-    if at >= len(words) or words[at].kind != "number":
-        _expected("a number", words, at)
-    number = _exact(words[at])
-    after = at + 1
-    unit: str | None = None
-    if after < len(words) and words[after].kind == "name" and words[after].text not in key.clauses:
-        unit = words[after].text
-        _check_unit(key, words, after)
-        after += 1
-    elif key.quantity:
-        units = units_of(key.quantity)
-        raise error(
-            f"'{words[0].text}' needs a unit: {', '.join(units)}",
-            stretch(words[: at + 1]),
-            help=f"write {words[at].text} {units[0]}" if len(units) == 1 else None,
+def _load_value(key: Key, cursor: Cursor) -> int:
+    """A number after `@`, whose unit may be left out: what is counted is clear."""
+    count = read_count(cursor)
+    if key.quantity:
+        cursor.take_if(key.quantity)
+    return count
+
+
+def _versus(key: Key, cursor: Cursor) -> str | None:
+    if not key.versus:
+        return None
+    if cursor.take_if("vs") is None:
+        raise Slip(
+            f"'{cursor.key.text}' needs what it is compared with",
+            cursor.key,
+            cursor.before,
+            f"write 'vs {REFERENCE}' after it",
         )
-    return *_whole(number, unit, stretch(words[at:after])), after
+    return cursor.choice("vs", (REFERENCE,)).text
 
 
-def _exact(word: Word) -> Fraction:
-    """The number as written; the length is bounded, since `1e999999999` would not fit anywhere."""
-    text, thousand = word.text.removesuffix("k"), word.text.endswith("k")
-    mantissa, _, exponent = text.lower().partition("e")
-    if len(mantissa) > 40 or (exponent and abs(int(exponent[:8])) > 40):
-        raise error("this number is out of range", word.place)
-    return Fraction(text) * (1000 if thousand else 1)
-
-
-def _check_unit(key: Key, words: tuple[Word, ...], at: int) -> None:
-    name, unit, place = words[0].text, words[at].text, words[at].place
-    kind = UNIT_KINDS.get(unit)
-    wanted = units_of(key.quantity) if key.quantity else []
-    if kind is None:
-        hint = did_you_mean(unit, wanted) or (f"one of {', '.join(wanted)}" if wanted else None)
-        raise error(f"unknown unit '{unit}'", place, help=hint)
-    if key.quantity is None:
-        raise error(
-            f"'{name}' is a plain number, but '{unit}' is a unit of {KIND_NAMES[kind]}", place
-        )
-    if kind != key.quantity:
-        raise error(
-            f"'{unit}' is a unit of {KIND_NAMES[kind]}, but '{name}' is measured in "
-            f"{' or '.join(wanted)}",
-            place,
-        )
-
-
-def _whole(number: Fraction, unit: str | None, place: Place) -> tuple[int, str | None]:
-    if unit and number.denominator != 1 and UNITS[unit][0] == "bytes":
-        number, unit = number * UNITS[unit][1], "B"
-    if number.denominator != 1:
-        raise error(f"expected a whole number{f' of {unit}' if unit else ''}", place)
-    if not 1 <= number <= MAX_NUMBER:
-        raise error(f"expected a number from 1 to {MAX_NUMBER}", place)
-    return int(number), unit
+def _exceptions(key: Key, cursor: Cursor) -> tuple[Exempt, ...]:
+    if not key.exceptions or cursor.take_if("except") is None:
+        return ()
+    found: dict[str, Exempt] = {}
+    while True:
+        site = cursor.expect("name", "the name of a weight")
+        if site.text in found:
+            raise slip(f"'{site.text}' is given twice", site)
+        found[site.text] = Exempt(site, cursor.choice(site.text, key.exceptions))
+        if cursor.take_if(",") is None:
+            return tuple(found.values())

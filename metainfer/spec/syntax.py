@@ -1,176 +1,174 @@
 """From `.mispec` text to statements: words with their places, blocks within blocks.
 
-This knows the shape of the language only; `frontend` gives the words their meaning.
+This knows the shape of the language only; `reading` gives the words their meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, NamedTuple
 
 from metainfer.ir.diagnostics import DiagnosticError, Place, error
+from metainfer.spec.words import Piece, Word, lines_of, pieces_of
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
-
-WordKind = Literal["name", "number", "text", "operator", "mark"]
+    from lark import Lark, Token
+    from lark.exceptions import UnexpectedToken
 
 MAX_DEPTH = 8
 """Blocks within blocks; the language needs three."""
 
 
-@dataclass(frozen=True)
-class Word:
-    """One word as written; a text keeps its quotes."""
-
-    kind: WordKind
-    text: str
-    place: Place
-
-
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """The words of one line and, where a block follows them, its statements."""
 
+    line: int
     words: tuple[Word, ...]
     block: tuple[Statement, ...] | None
 
     @property
-    def place(self) -> Place:
-        """The stretch of all words; they stand on one line."""
-        return stretch(self.words)
-
-    @property
     def text(self) -> str:
         """The words and the block with single spaces between them."""
-        parts = [word.text for word in self.words]
+        parts = [join_words(self.words)]
         if self.block is not None:
             parts += ["{", "; ".join(statement.text for statement in self.block), "}"]
         return " ".join(part for part in parts if part)
 
 
-def stretch(words: Iterable[Word]) -> Place:
-    """From the start of the first word to the end of the last; all stand on one line."""
-    places = [word.place for word in words]
-    first, last = places[0], places[-1]
-    return Place(first.file, first.line, first.col, last.col + last.length - first.col)
+def join_words(words: Iterable[Word]) -> str:
+    """Words as they are written, with single spaces and none before a comma."""
+    return " ".join(word.text for word in words).replace(" ,", ",")
+
+
+def stretch(file: str, line: int, first: Word, last: Word) -> Place:
+    """From the start of one word to the end of another on the same line."""
+    return Place(file, line, first.col, last.end - first.col)
 
 
 def parse_statements(text: str, filename: str) -> tuple[Statement, ...]:
     """The statements at the top of a file. Raises `DiagnosticError` at the first syntax error."""
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+    from lark.exceptions import UnexpectedToken
 
+    tokens = _Tokens(text, filename)
     try:
-        tree = _parser().parse(text)
-    except UnexpectedCharacters as problem:
-        raise _bad_character(problem, filename) from None
+        # Lark hands the text on to its lexer as it is.
+        return _parser().parse(tokens)  # type: ignore[return-value]
     except UnexpectedToken as problem:
-        raise _bad_token(problem, text, filename) from None
-    return _statements(tree, filename, 0)
+        raise _bad_token(problem, filename, tokens.open) from None
 
 
 @cache
 def _parser() -> Lark:
-    from lark import Lark
+    from lark import Lark, Transformer
+    from lark.lexer import Lexer
+
+    class Lines(Lexer):
+        """Passes tokens on: they are made before Lark asks for them."""
+
+        def __init__(self, conf: object) -> None:
+            pass
+
+        def lex(self, data: _Tokens) -> Iterator[Token]:  # type: ignore[override]
+            return iter(data)
+
+    class Statements(Transformer):  # type: ignore[type-arg]
+        """Statements in place of trees."""
+
+        def file(self, statements: list[Statement]) -> tuple[Statement, ...]:
+            return tuple(statements)
+
+        block = file
+
+        def statement(self, found: list[object]) -> Statement:
+            token = found[0]
+            return Statement(token.line, token.value, found[1] if len(found) > 1 else None)  # type: ignore
 
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, start="file", parser="lalr", propagate_positions=True)
+    return Lark(grammar, start="file", parser="lalr", lexer=Lines, transformer=Statements())
 
 
-def _statements(tree: Tree[Token], filename: str, depth: int) -> tuple[Statement, ...]:
-    return tuple(_statement(child, filename, depth) for child in _subtrees(tree))
+class _Tokens:
+    """The tokens of a text for the parser; new lines and `;` in a row are one separator."""
 
+    def __init__(self, text: str, filename: str) -> None:
+        self._lines = lines_of(text)
+        self._file = filename
+        self.open: list[Place] = []
+        """The braces that are open at the point that has been read."""
 
-def _statement(tree: Tree[Token], filename: str, depth: int) -> Statement:
-    from lark import Token
+    def __iter__(self) -> Iterator[Token]:
+        from lark import Token
 
-    words = tuple(_word(child, filename) for child in tree.children if isinstance(child, Token))
-    blocks = _subtrees(tree)
-    if not blocks:
-        return Statement(words, None)
-    if depth == MAX_DEPTH:
-        raise error(f"blocks are nested more than {MAX_DEPTH} deep", words[0].place)
-    return Statement(words, _statements(blocks[0], filename, depth + 1))
+        waiting: Token | None = None
+        for number, line in enumerate(self._lines, 1):
+            for piece in pieces_of(line):
+                if piece.kind == "comment":
+                    continue
+                token = self._token(piece, number, Token)
+                if token.type == "_SEP":
+                    # A new line before a brace separates nothing; a ';' does.
+                    waiting = token
+                    continue
+                if waiting is not None and not (token.type == "_OPEN" and waiting == "\n"):
+                    yield waiting
+                waiting = None
+                yield token
+            if waiting is None:
+                waiting = Token("_SEP", "\n", line=number, column=len(line) + 1)
+        if waiting is not None:
+            yield waiting
 
-
-def _subtrees(tree: Tree[Token]) -> list[Tree[Token]]:
-    from lark import Tree
-
-    return [child for child in tree.children if isinstance(child, Tree)]
-
-
-def _word(token: Token, filename: str) -> Word:
-    kinds: dict[str, WordKind] = {
-        "NAME": "name",
-        "NUMBER": "number",
-        "TEXT": "text",
-        "OPERATOR": "operator",
-        "MARK": "mark",
-    }
-    return Word(kinds[token.type], str(token), _place(token, filename))
-
-
-def _place(token: Token, filename: str) -> Place:
-    return Place(filename, token.line or 1, token.column or 1, max(1, len(token)))
+    def _token(self, piece: Piece, line: int, make: type[Token]) -> Token:
+        place = Place(self._file, line, piece.col, len(piece.text))
+        if piece.kind == "bad":
+            raise _bad_character(piece.text, place)
+        if piece.kind == "words":
+            token = make("WORDS", piece.text, line=line, column=piece.col)
+            token.value = piece.words
+            return token
+        if piece.kind == "{":
+            self.open.append(place)
+            if len(self.open) > MAX_DEPTH:
+                raise error(f"blocks are nested more than {MAX_DEPTH} deep", place)
+        elif piece.kind == "}" and self.open:
+            self.open.pop()
+        kind = {"{": "_OPEN", "}": "_CLOSE", ";": "_SEP"}[piece.kind]
+        return make(kind, piece.text, line=line, column=piece.col)
 
 
 # === What to say when the text has another shape ===
 
 _PLAIN = {
-    "NAME": "a word",
-    "NUMBER": "a number",
-    "TEXT": "a quoted text",
-    "OPERATOR": "an operator",
-    "MARK": "','",
+    "_SEP": "a new line or ';'",
+    "WORDS": "a word",
     "_OPEN": "'{'",
     "_CLOSE": "'}'",
-    "_NEWLINE": "a new line",
-    "_SEMICOLON": "';'",
-    "$END": "the end of the file",
 }
 
 
-def _bad_character(problem: UnexpectedCharacters, filename: str) -> DiagnosticError:
-    place = Place(filename, problem.line, problem.column)
-    if problem.char == '"':
+def _bad_character(char: str, place: Place) -> DiagnosticError:
+    if char == '"':
         return error("expected '\"' at the end of this text, on the same line", place)
-    return error(f"unexpected character {problem.char!r}", place)
+    return error(f"unexpected character {char!r}", place)
 
 
-def _bad_token(problem: UnexpectedToken, text: str, filename: str) -> DiagnosticError:
+def _bad_token(
+    problem: UnexpectedToken, filename: str, open_braces: list[Place]
+) -> DiagnosticError:
     token = problem.token
     if token.type == "$END":
-        unclosed = _unclosed_brace(text, filename)
-        return error("expected '}' to close this block, found the end of the file", unclosed)
+        return error("expected '}' to close this block, found the end of the file", open_braces[-1])
+    place = Place(filename, token.line or 1, token.column or 1, max(1, len(token)))
     if token.type == "_CLOSE" and "_CLOSE" not in problem.accepts:
-        return error("expected a word, found '}' that closes no block", _place(token, filename))
-    found = str(token).strip()
-    column = (token.end_column or 2) - 1 if token.type == "_OPEN" else token.column or 1
-    line = token.end_line if token.type == "_OPEN" else token.line
-    place = Place(filename, line or 1, column, max(1, len(found)))
-    return error(f"expected {_choices(problem.accepts)}, found '{found}'", place)
+        return error("expected a word, found '}' that closes no block", place)
+    return error(f"expected {_choices(problem.accepts)}, found '{token}'", place)
 
 
 def _choices(expected: Iterable[str]) -> str:
-    """The expected terminals in plain words, separators first; a word stands for its kinds."""
+    """The expected terminals in plain words, separators first; a word stands for a separator."""
     allowed = set(expected)
-    if "NAME" in allowed:
-        allowed -= {"NUMBER", "TEXT", "OPERATOR", "MARK", "_NEWLINE", "_SEMICOLON"}
-    order = ["_NEWLINE", "_SEMICOLON", "NAME", "_OPEN", "_CLOSE"]
-    return " or ".join(_PLAIN[name] for name in order if name in allowed)
-
-
-def _unclosed_brace(text: str, filename: str) -> Place:
-    """Place of the innermost '{' that the text leaves open."""
-    open_braces: list[Place] = []
-    for token in _parser().lex(text):
-        if token.type == "_OPEN":
-            line, column = token.end_line or 1, (token.end_column or 2) - 1
-            open_braces.append(Place(filename, line, column))
-        elif token.type == "_CLOSE":
-            open_braces.pop()
-    return open_braces[-1]
+    if "WORDS" in allowed:
+        allowed -= {"_SEP"}
+    return " or ".join(word for name, word in _PLAIN.items() if name in allowed)

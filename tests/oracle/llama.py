@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,29 @@ class Llama:
     def feed(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Append `ids` to the sequence; the logits, (vocab,), after the last of them."""
         tokens = (api.llama_token * len(ids))(*ids)
-        if code := api.llama_decode(self._context, api.llama_batch_get_one(tokens, len(ids))):
+        self._decode(api.llama_batch_get_one(tokens, len(ids)))
+        return self._logits(-1)
+
+    def feed_each(self, ids: Sequence[int], start: int) -> Iterator[NDArray[np.float32]]:
+        """Append `ids` from position `start` on in one step; the logits after each of them."""
+        batch = api.llama_batch_init(len(ids), 0, 1)
+        batch.n_tokens = len(ids)
+        for i, token in enumerate(ids):
+            batch.token[i], batch.pos[i] = token, start + i
+            batch.n_seq_id[i], batch.seq_id[i][0] = 1, 0
+            batch.logits[i] = True
+        self._decode(batch)
+        api.llama_batch_free(batch)
+        for i in range(len(ids)):
+            yield self._logits(i)
+
+    def _decode(self, batch: Any) -> None:
+        if code := api.llama_decode(self._context, batch):
             raise RuntimeError(f"llama_decode returned {code}")
-        last = api.llama_get_logits_ith(self._context, -1)
-        return np.ctypeslib.as_array(last, (self.vocab_size,)).copy()
+
+    def _logits(self, index: int) -> NDArray[np.float32]:
+        row = api.llama_get_logits_ith(self._context, index)
+        return np.ctypeslib.as_array(row, (self.vocab_size,)).copy()
 
 
 def versions() -> dict[str, str]:

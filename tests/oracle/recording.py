@@ -28,8 +28,10 @@ def shortest(value: np.floating) -> float:
 
 def top_two(logits: Logits) -> list[list[float]]:
     """`[[id, logit], [id, logit]]`, best first; at equal logits the lower id first."""
-    order = np.argsort(-logits, kind="stable")[:2]
-    return [[int(i), shortest(logits[i])] for i in order]
+    best = int(logits.argmax())
+    rest = logits.copy()
+    rest[best] = -np.inf
+    return [[i, shortest(logits[i])] for i in (best, int(rest.argmax()))]
 
 
 def sampled_ids(vocab_size: int, count: int = SAMPLED_IDS) -> list[int]:

@@ -27,8 +27,6 @@ class PromptSet:
     lengths: tuple[int | None, ...]
     steps: int | None
     until: int | None
-    sampled: int
-    """How many logits of every position are recorded beside the top two."""
     temperature: float
     """Of the continuation; 0: the argmax."""
     suffix: str
@@ -92,13 +90,12 @@ LICENCE = (Path(__file__).parents[2] / "LICENSE").read_text(encoding="utf-8")
 MIXTURE = "\n\n".join(p.text for p in PROMPTS) + "\n\n" + "\n".join(p.text for p in PROMPTS[::-1])
 
 SETS = {
-    "short": PromptSet(PROMPTS, (None,) * len(PROMPTS), 64, None, 8, 0.0, ""),
+    "short": PromptSet(PROMPTS, (None,) * len(PROMPTS), 64, None, 0.0, ""),
     "window": PromptSet(
         (Prompt("licence", LICENCE), Prompt("prose", PROSE), Prompt("mixture", MIXTURE)),
         (500, 513, 530),
         None,
         1120,
-        2,
         0.8,
         "_window",
     ),

@@ -90,17 +90,19 @@ class Shell:
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
 
-    def start(self, *argv: str, env: Mapping[str, str] | None = None, **options: int) -> Started:
-        """Start a program in a process group of its own."""
+    def start(
+        self, *argv: str, env: Mapping[str, str] | None = None, stdout: int | None = None
+    ) -> Started:
+        """Start a program in a process group of its own; `stdout` is a file descriptor."""
         process = subprocess.Popen(
             argv,
             cwd=self.folder,
             env=self.environment(env),
             stdin=subprocess.DEVNULL,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            **options,
         )
         return Started(process)
 

@@ -43,8 +43,8 @@ SIZES = {
 
 
 def config_maps() -> list[ConfigMap]:
-    """The contracts that ship."""
-    paths = sorted((ckb_dir() / "config_map").glob("*/contract.yaml"))
+    """The maps that ship."""
+    paths = sorted((ckb_dir() / "config_map").glob("*/map.yaml"))
     return [parse_config_map(strict_yaml.load(p.read_text(), str(p)), str(p)) for p in paths]
 
 

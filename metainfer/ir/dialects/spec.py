@@ -45,36 +45,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-UNITS: dict[str, tuple[str, int]] = {
-    "tokens": ("tokens", 1),
-    "B": ("bytes", 1),
-    "KiB": ("bytes", 1 << 10),
-    "MiB": ("bytes", 1 << 20),
-    "GiB": ("bytes", 1 << 30),
-    "kB": ("bytes", 10**3),
-    "MB": ("bytes", 10**6),
-    "GB": ("bytes", 10**9),
-    "us": ("time", 1),
-    "ms": ("time", 10**3),
-    "s": ("time", 10**6),
-    "min": ("time", 60 * 10**6),
-    "h": ("time", 3600 * 10**6),
-    "%": ("share", 1),
-    "MB/s": ("bandwidth", 10**6),
-    "GB/s": ("bandwidth", 10**9),
-    "TB/s": ("bandwidth", 10**12),
-    "tokens/s": ("throughput", 1),
-    "requests/s": ("rate", 1),
-    "lines": ("lines", 1),
-    "J/token": ("energy", 1),
-    "$/Mtoken": ("cost", 1),
-    "$/h": ("price", 1),
-}
-"""unit: (kind of quantity, how many of its base unit); the base unit of a kind comes first, save
-that of bandwidth, which is B/s."""
-
-OPERATORS = ("==", "!=", "<=", ">=", "<", ">", "~")
-"""`~` states a typical value; the others compare."""
+from metainfer.ir.units import COMPARISONS, UNITS
 
 
 @irdl_custom_directive
@@ -159,7 +130,7 @@ def number_text(value: int | float) -> str:
 class ConstraintOp(IRDLOperation):
     """Base of the ops inside a `spec.engine`: no operands, no results, no effects."""
 
-    custom_directives = (Word, Unit, Amount)
+    custom_directives = (Word, Unit, Amount, Values)
     traits = lazy_traits_def(lambda: (HasParent(EngineOp),))
 
 
@@ -246,7 +217,7 @@ class ExpectOp(ConstraintOp):
     """
 
     name = "spec.expect"
-    OPERATORS: ClassVar = ("==", "!=", "<=", ">=", "<", ">")
+    OPERATORS: ClassVar = COMPARISONS
     what_attr = prop_def(StringAttr, prop_name="what")
     op_attr = prop_def(StringAttr, prop_name="op")
     value_attr = prop_def(base(StringAttr) | base(IntegerAttr[I64]), prop_name="value")
@@ -479,7 +450,6 @@ class DegradeOp(ConstraintOp):
     unit_attr = opt_prop_def(StringAttr, prop_name="unit")
     chosen = opt_prop_def(IntegerAttr[I64])
     """The value that `resolve-model` took; absent where the demand itself holds."""
-    custom_directives = (Word, Unit, Values)
     assembly_format = (
         "custom<Word>($what) custom<Values>($values) custom<Unit>($unit) "
         "(`chosen` $chosen^)? attr-dict"
@@ -631,29 +601,6 @@ class UseOp(ConstraintOp):
     assembly_format = "$path attr-dict"
 
 
-@irdl_op_definition
-class ReservedOp(ConstraintOp):
-    """A construct of the language without a meaning yet, kept so that it can be refused in place.
-
-    ```mlir
-    spec.engine @tiny {
-      spec.reserved prefer "{ min itl; then min memory }"
-    }
-    ```
-    """
-
-    name = "spec.reserved"
-    what_attr = prop_def(StringAttr, prop_name="what")
-    """The word, after its section where it has one: `prefer`, `require.itl.p95`."""
-    text_attr = prop_def(StringAttr, prop_name="text")
-    """What follows the word."""
-    assembly_format = "custom<Word>($what) $text attr-dict"
-
-    @property
-    def what(self) -> str:
-        return self.what_attr.data
-
-
 Spec = Dialect(
     "spec",
     [
@@ -672,7 +619,6 @@ Spec = Dialect(
         AllowOp,
         ExceptOp,
         UseOp,
-        ReservedOp,
     ],
     [],
 )

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from metainfer.driver import engine
 from metainfer.driver.engine import check_engine, engine_arguments, run_engine
 from metainfer.ir.diagnostics import DiagnosticError
 
@@ -25,7 +24,7 @@ def _folder(path: Path, *features: str) -> Path:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     made: Calls = []
-    monkeypatch.setattr(engine.os, "execve", lambda path, arguments, env: made.append(arguments))
+    monkeypatch.setattr("os.execve", lambda path, arguments, env: made.append(arguments))
     return made
 
 

@@ -74,9 +74,9 @@ def shipped() -> Callable[[str], ModuleOp]:
 def resolve() -> Callable[..., ModuleOp]:
     """Fills in the facts of SmolLM2-135M, some of them replaced, as `resolve-model` would."""
 
-    def resolved(module: ModuleOp, **facts: int) -> ModuleOp:
+    def resolved(module: ModuleOp, arch: str = "llama", **facts: int) -> ModuleOp:
         model = next(op for op in module.walk() if isinstance(op, spec.ModelOp))
-        model.arch = StringAttr("llama")
+        model.arch = StringAttr(arch)
         values = {name: IntegerAttr(n, 64) for name, n in (SMOLLM2 | facts).items()}
         model.hparams = DictionaryAttr(values)
         return module

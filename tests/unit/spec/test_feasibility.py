@@ -114,6 +114,38 @@ def test_context_above_the_model(parse: Parse, resolve: Resolve) -> None:
     assert problem.notes[0].place == Place("tiny.mispec", 2, 1, len(MODEL) - 1)
 
 
+def test_a_prompt_and_its_output_share_the_context(parse: Parse, resolve: Resolve) -> None:
+    lines = "workload { context <= 64 tokens; prompt <= 60 tokens; output <= 5 tokens }"
+    problem = _conflict(parse, resolve, lines)
+    assert problem.message == "prompt 60 + output 5 tokens are more than context 64"
+    assert [note.message for note in problem.notes] == ["output 5", "context 64"]
+    assert problem.place == Place("tiny.mispec", 3, 34, len("prompt <= 60 tokens"))
+    assert problem.help == "nearest feasible: context <= 65 tokens"
+    fitting = resolve(parse(MODEL + lines.replace("60", "59")))
+    assert infeasibilities(fitting) == []
+
+
+@pytest.mark.parametrize(
+    ("load", "what", "bound", "help"),
+    [
+        ("prompt 65", "prompt 65", "context 64", "@ prompt 64"),
+        ("context 100, batch 2", "context 100", "context 64", "@ context 64"),
+        ("batch 3", "batch 3", "batch 2", "@ batch 2"),
+    ],
+)
+@pytest.mark.parametrize("section", ["require", "want"])
+def test_a_promise_beyond_the_workload(
+    parse: Parse, resolve: Resolve, section: str, load: str, what: str, bound: str, help: str
+) -> None:
+    lines = (
+        f"workload {{ context <= 64 tokens; batch <= 2 }}\n{section} {{ itl.p95 <= 9 ms @ {load} }}"
+    )
+    problem = _conflict(parse, resolve, lines)
+    assert problem.message == f"itl.p95 is asked for at {what}, which is beyond {bound}"
+    assert problem.notes[0].message == bound
+    assert problem.help == f"nearest feasible: {help}"
+
+
 def test_expectations(parse: Parse, resolve: Resolve) -> None:
     context = "workload { context <= 9 tokens }\n"
     holding = "expect { arch == llama; layers == 30; layers < 31; vocab != 7; hidden >= 576 }"

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metainfer.ir.diagnostics import DiagnosticError
-from metainfer.spec.syntax import MAX_DEPTH, parse_statements
+from metainfer.spec.syntax import MAX_DEPTH, parse_statements, stretch
 
 
 def test_statements_end_at_lines_and_semicolons_and_blocks_may_open_on_the_next_line() -> None:
@@ -18,7 +18,8 @@ def test_statements_end_at_lines_and_semicolons_and_blocks_may_open_on_the_next_
 
 def test_places_are_stretches_of_the_source_line() -> None:
     (_, second) = parse_statements("first\n  kv   <=  4 MiB { a }", "f")
-    assert (second.place.line, second.place.col, second.place.length) == (2, 3, 14)
+    place = stretch("f", second.line, second.words[0], second.words[-1])
+    assert (place.line, place.col, place.length) == (2, 3, 14)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,13 @@ def test_places_are_stretches_of_the_source_line() -> None:
         ("a { b }\n}", 2, 1, "expected a word, found '}' that closes no block"),
         ("a { } b", 1, 7, "expected a new line or ';', found 'b'"),
         ("a { b { } c }", 1, 11, "expected a new line or ';' or '}', found 'c'"),
-        ("a\n // why\n  {", 3, 3, "expected a word, found '{'"),
+        ("a\n // why\n  {", 3, 3, "expected '}' to close this block, found the end of the file"),
+        ("a;{ }", 1, 3, "expected a word, found '{'"),
+        ("{ a }", 1, 1, "expected a word, found '{'"),
+        ("a { ; { } }", 1, 7, "expected a word or '}', found '{'"),
+        ("a \x0c b", 1, 3, "unexpected character '\\x0c'"),
+        ("a // \u2028 b", 1, 6, "unexpected character '\\u2028'"),
+        ('a "\x85"', 1, 4, "unexpected character '\\x85'"),
         ('a "open\nb', 1, 3, "expected '\"' at the end of this text, on the same line"),
         ("a #1", 1, 3, "unexpected character '#'"),
     ],
