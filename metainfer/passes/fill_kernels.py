@@ -8,6 +8,7 @@ Providers are asked in order; a body that the gate refuses makes room for the ne
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -20,7 +21,7 @@ from metainfer.ir.text import place_of
 from metainfer.knowledge.base import Knowledge
 from metainfer.knowledge.isa import hardware, host_isa
 from metainfer.passes.base import Choice, MetaPass
-from metainfer.passes.context import Body, CompilerContext, Gate, rewrites_of
+from metainfer.passes.context import BodyProvider, CompilerContext, Gate, rewrites_of
 from metainfer.passes.pins import pinned
 
 
@@ -63,11 +64,11 @@ class FillKernels(MetaPass):
 def _next_body(
     func: kernel.FuncOp,
     module: ModuleOp,
-    providers: object,
+    providers: Iterator[BodyProvider],
     reasons: dict[str, list[str]],
 ) -> None:
-    for provider in providers:  # type: ignore[attr-defined]
-        body: Body | None = provider.propose(func, module)
+    for provider in providers:
+        body = provider.propose(func, module)
         if body is not None:
             func.properties["body"] = ArrayAttr([StringAttr(line) for line in body.lines])
             func.properties["target"] = StringAttr(body.target)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from xdsl.ir import Attribute
+
 from metainfer.codegen.c.text import block, column_loop, share
 from metainfer.ir.dialects import infer
 from metainfer.ir.dims import sizes
@@ -14,8 +16,8 @@ def _float(value: float) -> str:
     return f"{value!r}f"
 
 
-def _columns(value_type: object) -> int:
-    return int(sizes(value_type)[-1])  # type: ignore[arg-type]
+def _columns(type_: Attribute) -> int:
+    return int(sizes(type_)[-1])
 
 
 def rms_norm(op: infer.RmsNormOp, x: str, weight: str, y: str, rows: str) -> list[str]:
