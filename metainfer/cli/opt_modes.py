@@ -85,6 +85,8 @@ def reduce(
     body = failing_text(ctx, found, make_checks)
     to_stderr(f"{found.ops_before} ops reduced to {found.ops_after} in {found.tries} tries\n")
     summary = _problem(found.failure).splitlines()[0]
+    if arguments.check_command is not None:
+        summary += f"\nchecked by: {arguments.check_command}"
     return reproducer_text(body, found.passes, check_flags(arguments), summary)
 
 

@@ -218,5 +218,9 @@ def _syntax_error(report: str, text: str) -> DiagnosticError:
         return error(f"cannot read the pipeline '{text}'")
     place = Place(SOURCE, int(where[1]), int(where[2]), len(what[1]))
     offender = text.split("\n")[place.line - 1][place.col - 1 : place.col]
-    spaced = "no spaces around commas: 'pass,pass{option=1 other=a,b}'"
-    return error(what[2], place, help=spaced if offender.isspace() else None)
+    help_ = None
+    if offender.isspace():
+        help_ = "no spaces around commas: 'pass,pass{option=1 other=a,b}'"
+    elif offender in "/:;@":
+        help_ = 'quote a value with such characters: pass{option="a/b"}'
+    return error(what[2], place, help=help_)

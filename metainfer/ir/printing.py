@@ -108,7 +108,9 @@ class _WithUsers(_ViewPrinter):
         super().print_op(op)
         if not op.results:
             return
-        users = dict.fromkeys(use.operation for result in op.results for use in result.uses)
+        # xDSL keeps the newest use first.
+        uses = [use for result in op.results for use in reversed(list(result.uses))]
+        users = dict.fromkeys(use.operation for use in uses)
         self.print_string(f"  // users: {', '.join(map(self._user, users)) or 'none'}")
 
     def _user(self, op: Operation) -> str:

@@ -32,8 +32,11 @@ class ApplyQuantization(MetaPass):
     summary: ClassVar[str] = "set the formats of weights, activations and state"
     requires: ClassVar[str] = "expand-model"
     weights: str | None = None
+    """Format of the weights (`as_stored`); default: what the plan says."""
     acts: str | None = None
+    """Format of activations (`f32`); default: what the plan says."""
     kv: str | None = None
+    """Format of the state (`f32`, `f16`); default: what the plan says."""
 
     @classmethod
     def choices(cls, module: ModuleOp, knowledge: Knowledge) -> list[Choice]:

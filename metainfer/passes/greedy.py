@@ -94,7 +94,7 @@ class _Greedy(RewritePattern):
             return
         names = " and ".join(f"'{n}'" for n in dict.fromkeys(n for n, _ in self.recent))
         raise error(
-            f"pass {self.pass_name}: {names} rewrite without end",
+            f"pass {self.pass_name}: endless rewriting by {names}",
             place,
             notes=[Note(f"rewritten by '{n}'", p) for n, p in self.recent[-2:]],
         )

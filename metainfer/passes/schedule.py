@@ -49,6 +49,7 @@ class Schedule(MetaPass):
     summary: ClassVar[str] = "make the engine program: packs, buffers, entries, barriers"
     requires: ClassVar[str] = "fill-kernels"
     threads: int | None = None
+    """Most threads that share a step, 1 to 64; default: what the plan says."""
 
     @classmethod
     def choices(cls, module: ModuleOp, knowledge: Knowledge) -> list[Choice]:

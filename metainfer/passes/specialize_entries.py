@@ -75,6 +75,7 @@ class SpecializeEntries(MetaPass):
     summary: ClassVar[str] = "copy the model's functions per box of (tokens, seqs)"
     requires: ClassVar[str] = "expand-model"
     entries: str | None = None
+    """Boxes that cover all token counts, as `decode 1..4, prefill 5..512`; default: the plan's."""
 
     @classmethod
     def choices(cls, module: ModuleOp, knowledge: Knowledge) -> list[Choice]:

@@ -32,7 +32,7 @@ class Llama:
     """One model file with one sequence. `vocab_only` loads the tokenizer and no weights."""
 
     def __init__(
-        self, path: Path, *, context: int = CONTEXT, threads: int = 2, vocab_only: bool = False
+        self, path: Path, *, context: int = CONTEXT, threads: int = 1, vocab_only: bool = False
     ) -> None:
         api.llama_log_set(_QUIET, ctypes.c_void_p(0))
         api.llama_backend_init()

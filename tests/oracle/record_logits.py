@@ -19,7 +19,7 @@ from tests.oracle.recording import Logits, logits_columns, sampled_ids, sha256, 
 
 CONTEXT, CHUNK = 1200, 128
 RECIPE = (
-    "F32 copy by tests.oracle.make_f32; KV type F32, flash attention off, 2 threads; "
+    "F32 copy by tests.oracle.make_f32; KV type F32, flash attention off; "
     f"{CHUNK} tokens a step; row i of a prompt is after its prompt and i continuation ids"
 )
 Row = dict[str, Any]

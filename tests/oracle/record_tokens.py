@@ -21,7 +21,7 @@ from tests.oracle.sets import SETS, Choose, PromptSet
 
 CONTEXT = 1200
 RECIPE = (
-    "llama.cpp on the published file; KV type F32, flash attention off, 2 threads; end tokens do "
+    "llama.cpp on the published file; KV type F32, flash attention off; end tokens do "
     "not end a continuation"
 )
 Row = dict[str, Any]

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[2] / "support"))
+sys.path += [str(Path(__file__).parents[2] / "support"), str(Path(__file__).parent)]
 
 from tiny_pipeline import tiny_cache
 

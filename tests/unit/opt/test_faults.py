@@ -26,7 +26,7 @@ FAULTS = {
     "faulty-weight": "no symbol @",
     "faulty-dims": "result is (x rows, w rows)",
     "faulty-schedule": "the schedule is not 0, 1, 2",
-    "faulty-pingpong": "'sum-last' and 'sum-first' rewrite without end",
+    "faulty-pingpong": "endless rewriting by 'sum-last' and 'sum-first'",
     "faulty-raise": "KeyError: 'infer.gated_act'",
     "faulty-meaning": "the first difference is in infer.rms_norm",
 }

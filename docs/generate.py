@@ -1,0 +1,44 @@
+"""Writes the generated pages: `python docs/generate.py`; with `--check` it only says what differs.
+
+`metainfer-opt.md` keeps its prose and gets the output of its commands; `dialects.md` and `passes.md`
+come from the definitions.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
+
+from console import with_output  # noqa: E402
+from reference import dialects_page, passes_page  # noqa: E402
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by file name."""
+    prose = (DOCS / "metainfer-opt.md").read_text(encoding="utf-8")
+    return {
+        "metainfer-opt.md": with_output(prose, DOCS / "examples"),
+        "dialects.md": dialects_page(),
+        "passes.md": passes_page(),
+    }
+
+
+def main() -> int:
+    """Write all pages, or name those that are stale; 1 if there are any."""
+    stale = []
+    for name, text in pages().items():
+        path = DOCS / name
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+    print("\n".join(f"stale: {name}" for name in stale) or "all pages are current")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
