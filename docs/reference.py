@@ -116,9 +116,7 @@ def _count(value: object) -> str:
     return "optional " if isinstance(value, OptionalDef) else ""
 
 
-def _properties(
-    op: type[IRDLOperation], definition: OpDef
-) -> Iterator[tuple[str, str, str, str]]:
+def _properties(op: type[IRDLOperation], definition: OpDef) -> Iterator[tuple[str, str, str, str]]:
     docs = _field_docs(op)
     for name, value in definition.properties.items():
         yield (

@@ -261,6 +261,7 @@ class _Run:
     def _write(self, text: str) -> None:
         if self.arguments.output is None:
             sys.stdout.write(text)
+            sys.stdout.flush()  # before what standard error may get
             return
 
         from metainfer.files import write_atomic

@@ -16,7 +16,6 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 
 from metainfer.driver.samples import (
     Callee,
-    Case,
     RandomWeights,
     layers_of,
     random_array,
@@ -156,9 +155,8 @@ def _arguments(function: Callee, module: ModuleOp, call: Call, layer: int | None
         if isinstance(value.type, infer.BatchType):
             batches[number] = batch = _batch(text)
             dims |= {"tokens": batch.tokens, "seqs": batch.seqs}
-    case = Case(dims, 0, layer, call.seed)
     return [
-        batches[n] if n in batches else _argument(n, value.type, text, case)
+        batches[n] if n in batches else _argument(n, value.type, text, dims, layer, call.seed)
         for n, (value, text) in enumerate(zip(block.args, call.arguments, strict=True))
     ]
 
@@ -169,21 +167,28 @@ def _parameter(number: int, value: BlockArgument) -> str:
     return f"%{name}: {value.type}: {FORMS[kind]}"
 
 
-def _argument(number: int, type_: Attribute, text: str, case: Case) -> Value:
+def _argument(
+    number: int, type_: Attribute, text: str, dims: dict[str, int], layer: int | None, seed: int
+) -> Value:
+    """The value of one argument; the sizes of a file's array bind the names in `dims`."""
     if isinstance(type_, infer.StateType):
-        return _state(text, case)
+        return _state(text, layer)
     if not isinstance(type_, TensorType):
         raise error(f"--arg {text}: no value of type {type_} can be given")
     if text == "random":
-        return random_array(seeded(case.seed, "argument", number), type_, case.dims)
+        return random_array(seeded(seed, "argument", number), type_, dims)
     array = _load(text, ".npy")
     shape = sizes(type_)
     fits = array.ndim == len(shape) and all(
-        given == case.dims.get(wanted, given) if isinstance(wanted, str) else given == wanted
+        given == dims.setdefault(wanted, given) if isinstance(wanted, str) else given == wanted
         for given, wanted in zip(array.shape, shape, strict=False)
     )
     if not fits:
-        raise error(f"--arg {text}: it has shape {array.shape}, {type_} is wanted")
+        known = ", ".join(f"{name} = {size}" for name, size in dims.items())
+        raise error(
+            f"--arg {text}: it has shape {array.shape}, {type_} is wanted",
+            notes=[Note(known)] if known else (),
+        )
     return array
 
 
@@ -202,13 +207,13 @@ def _batch(text: str) -> Batch:
         raise error(f"--arg {text}: no batch", help=f"write {FORMS['batch']}") from None
 
 
-def _state(text: str, case: Case) -> State:
+def _state(text: str, layer: int | None) -> State:
     if text == "empty":
         return State()
     arrays = _load_all(text)
     if set(arrays) != {"k", "v"}:
         raise error(f"--arg {text}: it holds {', '.join(sorted(arrays))}; k and v are wanted")
-    return State.of({(case.layer, 0): Slots(arrays["k"], arrays["v"])})
+    return State.of({(layer, 0): Slots(arrays["k"], arrays["v"])})
 
 
 def _load(text: str, suffix: str) -> Array:
@@ -228,8 +233,9 @@ def _open(text: str) -> Any:
     try:
         return np.load(Path(text), allow_pickle=False)
     except (OSError, ValueError, EOFError) as problem:
-        reason = getattr(problem, "strerror", None) or "it is no NumPy file of numbers"
-        raise error(f"--arg {text}: {reason.lower()}") from None
+        reason = getattr(problem, "strerror", None)
+        said = reason.lower() if reason else "it is no NumPy file of numbers"
+        raise error(f"--arg {text}: {said}") from None
 
 
 def _numbers(text: str, array: NDArray[Any]) -> Array:

@@ -230,6 +230,7 @@ TENSOR = """\
 tp_smollm2.mispec:8:14: error: tensor 3 is not supported yet
    8 |   parallel { tensor 3 }
      |              ^^^^^^^^
+note: an engine is one process
 help: supported: tensor 1
 """
 

@@ -78,10 +78,9 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def manifest(folder: Path) -> dict[str, object]:
-    """The manifest but for the digest of what was compiled, the spec or a dump."""
+    """The manifest but for its `inputs`: what was compiled, which may be the spec or a dump."""
     content: dict[str, object] = json.loads((folder / "manifest.json").read_text())
-    assert isinstance(content["inputs"], dict)
-    del content["inputs"]["spec"]
+    del content["inputs"]
     return content
 
 

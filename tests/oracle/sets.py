@@ -84,7 +84,13 @@ Either the well was very deep, or she fell very slowly, for she had plenty of ti
 down to look about her and to wonder what was going to happen next. First, she tried to look down \
 and make out what she was coming to, but it was too dark to see anything; then she looked at the \
 sides of the well, and noticed that they were filled with cupboards and book-shelves; here and \
-there she saw maps and pictures hung upon pegs.
+there she saw maps and pictures hung upon pegs. She took down a jar from one of the shelves as \
+she passed; it was labelled "ORANGE MARMALADE", but to her great disappointment it was empty: she \
+did not like to drop the jar for fear of killing somebody underneath, so managed to put it into \
+one of the cupboards as she fell past it.
+
+"Well!" thought Alice to herself, "after such a fall as this, I shall think nothing of tumbling \
+down stairs! How brave they'll all think me at home!"
 """
 LICENCE = (Path(__file__).parents[2] / "LICENSE").read_text(encoding="utf-8")
 MIXTURE = "\n\n".join(p.text for p in PROMPTS) + "\n\n" + "\n".join(p.text for p in PROMPTS[::-1])
@@ -93,7 +99,7 @@ SETS = {
     "short": PromptSet(PROMPTS, (None,) * len(PROMPTS), 64, None, 0.0, ""),
     "window": PromptSet(
         (Prompt("licence", LICENCE), Prompt("prose", PROSE), Prompt("mixture", MIXTURE)),
-        (500, 513, 530),
+        (500, 530, 512),
         None,
         1120,
         0.8,

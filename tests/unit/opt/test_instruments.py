@@ -81,9 +81,7 @@ def test_a_failure_ends_the_run(one: ModulePass, seen: list[str]) -> None:
 def test_dumps_around_named_passes() -> None:
     out: list[str] = []
     run([Tag(), Tag("u")], PrintIR(View(only=("f",)), out.append, ("tag",), ()))
-    assert [text.split("\n")[0] for text in out] == [
-        "// -----// IR Dump Before tag //----- //"
-    ] * 2
+    assert [text.split("\n")[0] for text in out] == ["// -----// IR Dump Before tag //----- //"] * 2
     assert "func.func @f" in out[0]
     assert "builtin.module" not in out[0]
 
@@ -92,7 +90,9 @@ def test_dumps_of_changes_only() -> None:
     out: list[str] = []
     run([Tag(), Tag()], PrintIR(View(), out.append, (), Everything(), only_changes=True))
     (text,) = out
-    assert text.startswith('// -----// IR Dump After tag //----- //\nbuiltin.module attributes {t =')
+    assert text.startswith(
+        "// -----// IR Dump After tag //----- //\nbuiltin.module attributes {t ="
+    )
 
 
 @pytest.mark.parametrize("flags", [{"on_failure": True}, {"after_names": Everything()}])
@@ -142,7 +142,7 @@ def test_the_timing_tree_adds_up() -> None:
     with pytest.raises(DiagnosticError):
         run_passes(reading_context(), module, [Refuse()], instruments=[TimePasses(timer)])
     report = timer.report()
-    names = [line[44:] for line in report.splitlines()[6:]]
+    names = [line[40:] for line in report.splitlines()[6:]]
     assert names == [
         "Parser", "tag", "  pass", "  checks", "tag", "  pass", "  checks", "refuse", "  pass",
         "Rest", "Total",

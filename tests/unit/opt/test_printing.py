@@ -94,7 +94,10 @@ def _place() -> FileLineColLoc:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f" %a, %b : {X}", "the custom form of infer.add parses back with another attribute 'kept'"),
+        (
+            f" %a, %b : {X}",
+            "the custom form of infer.add parses back with another attribute 'kept'",
+        ),
         (" %a, : bad", "the custom form of the module does not parse"),
     ],
 )

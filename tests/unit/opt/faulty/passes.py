@@ -138,8 +138,7 @@ class LostWeight(ModulePass):
         read = set()
         for ref in op.walk():
             if isinstance(ref, infer.WeightRefOp) and any(
-                isinstance(use.operation, infer.LinearOp | infer.EmbedOp)
-                for use in ref.result.uses
+                isinstance(use.operation, infer.LinearOp | infer.EmbedOp) for use in ref.result.uses
             ):
                 read.add(ref.weight.root_reference.data)
         for weight in all_of(op, infer.WeightOp):
