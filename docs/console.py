@@ -1,8 +1,8 @@
 """Runs the commands in a page's `console` blocks and puts their output under them.
 
-A block holds lines that begin with `$ `; what else it holds is output and is replaced. The commands run in
-this process, in a fresh copy of a folder of examples: `metainfer-opt`, `cat`, `ls`, and `| head -N` or
-`| grep WORD` after one of them.
+A block holds lines that begin with `$ `; what else it holds is output and is replaced. The
+commands run in this process, in a fresh copy of a folder of examples: `metainfer-opt`, `cat`, `ls`,
+and `| head -N` or `| grep WORD` after one of them.
 """
 
 from __future__ import annotations

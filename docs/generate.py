@@ -1,7 +1,7 @@
 """Writes the generated pages: `python docs/generate.py`; with `--check` it only says what differs.
 
-`metainfer-opt.md` keeps its prose and gets the output of its commands; `dialects.md` and `passes.md`
-come from the definitions.
+`metainfer-opt.md` keeps its prose and gets the output of its commands; `dialects.md` and
+`passes.md` come from the definitions.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def passes_page() -> str:
     lines = [
         "# Passes",
         GENERATED,
-        "In the order of the pipeline `default`. An option is written `pass{option=value other=a,b}`.",
+        "In the order of the pipeline `default`. Options are written `pass{option=value}`.",
         "",
         "## Pipelines",
         "",
@@ -61,8 +61,8 @@ def dialects_page() -> str:
     lines = [
         "# Dialects",
         GENERATED,
-        "Ops, attributes and types of our dialects. Most ops share one form: `name @symbol, %operands",
-        "{attributes} : result types`, each part only if present. The examples are parsed by tests.",
+        "Ops, attributes and types of our dialects. Most ops share one form, `name @symbol,",
+        "%operands {attributes} : result types`, each part only if present. Tests parse examples.",
         "",
     ]
     for name, (module, _) in DIALECTS.items():

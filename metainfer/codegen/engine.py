@@ -14,7 +14,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from metainfer.codegen.c.program import Facts, engine_header, model_source
+from metainfer.codegen.c.program import Facts, engine_header, has_ring, model_source
 from metainfer.codegen.c.sources import isa_name, kernel_files, kernel_keys, kernel_object
 from metainfer.codegen.c.toolchain import Compiler
 from metainfer.codegen.host.emit import HostFacts, emit_host
@@ -138,6 +138,7 @@ def _host_facts(program: engine.ProgramOp, model: Checkpoint) -> HostFacts:
         chat_template=template,
         bos_token="" if facts.bos_id is None else str(names[facts.bos_id]),
         eos_token=str(names[facts.eos_ids[0]]) if facts.eos_ids else "",
+        ring=has_ring(program),
     )
 
 

@@ -78,7 +78,7 @@ def signature(failure: Failure) -> tuple[str, str, str]:
 
 
 _NAMES = re.compile(
-    r'[%@][\w.$-]+|"[^"]*"|(?:tensor|vector)<[^ ]*|!\w[\w.]*<[^>]*>|\d[\d.e+-]*|nan|inf'
+    r'[%@][\w.$-]+|"[^"]*"|(?:tensor|vector)<[^ ]*|!\w[\w.]*<[^>]*>|-?\d[\d.e+-]*|\b(?:nan|inf)\b'
 )
 
 
@@ -86,12 +86,13 @@ def reduce_module(module: ModuleOp, interesting: Interesting) -> ModuleOp:
     """A module that is still interesting and from which no single op can go: a fixed point."""
     best = module.clone()
     while True:
-        size = count_ops(best)
-        best = _cut_results(_without_ops(best, interesting), interesting)
-        if count_ops(best) == size:
+        before = best
+        for shrink in (_without_ops, _cut_results, _cut_arguments):
+            best = shrink(best, interesting)
+        if best is before:
             earlier = _return_earlier(best, interesting)
             if earlier is None:
-                return _cut_arguments(best, interesting)
+                return best
             best = earlier
 
 

@@ -92,7 +92,7 @@ class _Greedy(RewritePattern):
         self.budget -= 1
         if depth <= DEPTH and self.budget > 0:
             return
-        names = " and ".join(f"'{n}'" for n in dict.fromkeys(n for n, _ in self.recent))
+        names = " and ".join(f"'{n}'" for n in sorted({n for n, _ in self.recent}))
         raise error(
             f"pass {self.pass_name}: endless rewriting by {names}",
             place,

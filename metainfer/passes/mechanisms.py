@@ -54,14 +54,14 @@ _MEASURED = "it is measured on the finished engine, and a build does not measure
 _NO_MODEL = "no cost model reads it yet"
 _NO_SERVER = "an engine answers on its command line and as a Python package, not over a network"
 _FILES = "models come from packages and local files"
-_GGUF = "name a GGUF file: pypi:NAME/FILE.gguf or file:PATH"
+_SOURCES = "name a file of a package or a local one: pypi:NAME/FILE.gguf or file:PATH"
 _SURFACES = "remove it, or say: serve cli; serve library"
 _SHARED = "an engine is one process"
 _SAMPLER = "the sampler of an engine has no code for it"
 
 REASONS: Mapping[str, tuple[str, str]] = {
-    "model:hf": (_FILES, _GGUF),
-    "model:random": (_FILES, _GGUF),
+    "model:hf": (_FILES, _SOURCES),
+    "model:random": (_FILES, _SOURCES),
     "target": ("kernels are generated in C for CPUs", ""),
     "demand": (_NO_MODEL, "remove it"),
     "demand:prompt": (_NO_MODEL, "remove it, or bound it: prompt <= 512 tokens"),

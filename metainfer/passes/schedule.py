@@ -35,7 +35,7 @@ from metainfer.knowledge.base import Knowledge
 from metainfer.passes.barriers import insert_barriers
 from metainfer.passes.base import Choice, MetaPass, decide, derived
 from metainfer.passes.pins import pinned, view_of
-from metainfer.passes.sizes import align, pack_streams, state_bytes
+from metainfer.passes.sizes import align, pack_streams, padded_context, state_bytes
 from metainfer.passes.specialize_entries import ranges_of
 
 DEFAULT_THREADS = 2
@@ -137,16 +137,20 @@ class _Scheduler:
     def _states(self, program: engine.ProgramOp) -> None:
         offset = 0
         for state in all_of(self.module, infer.StateOp):
+            assert state.context is not None
             size = state_bytes(state)
             slab = engine.StateOp.create(
                 properties={
                     "sym_name": state.sym_name,
                     "layers": state.layers,
-                    "context": IntegerAttr(state.slots(), i64),
+                    "context": state.context,
                     "bytes": IntegerAttr(size, i64),
                     "offset": IntegerAttr(offset, i64),
                 }
             )
+            if state.is_ring() and state.window is not None:
+                slab.properties["ring"] = IntegerAttr(padded_context(state.slots()), i64)
+                slab.properties["window"] = state.window
             derived(slab, state, Schedule.name)
             self.block.add_op(slab)
             offset = align(offset + size * len(list(state.layers)))

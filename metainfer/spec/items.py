@@ -35,18 +35,18 @@ class Item(NamedTuple):
     @property
     def key(self) -> tuple[str, ...]:
         """Two items with one key say something about one thing."""
-        load = " ".join(f"{name} {count}" for name, count in self.load)
         match self.op:
-            case "model" | "target" | "prefer":
-                return (self.op,)
+            case "expect":
+                return (self.op, self.what, self.operator, str(self.value))
             case "demand":
                 return (self.op, self.what, self.operator)
             case "require" | "want":
+                load = " ".join(f"{name} {count}" for name, count in self.load)
                 return (self.op, self.what, load)
             case "except":
                 return (self.op, self.what, self.site)
-            case "expect":
-                return (self.op, self.what, self.operator, str(self.value))
+            case "model" | "target" | "prefer":
+                return (self.op,)
             case _:
                 return (self.op, self.what)
 

@@ -51,7 +51,7 @@ class _Reader:
         self.top = Place(filename, 1, 1)
         self.problems: list[Diagnostic] = []
         self._items: list[Item] = []
-        self._given: dict[tuple[str, ...], tuple[str, Place]] = {}
+        self._given: dict[tuple[str, ...], tuple[tuple[Word, ...], Place]] = {}
 
     # --- the file and its engine ---
 
@@ -150,7 +150,7 @@ class _Reader:
         digits = text.text[1:-1]
         if len(digits) != 64 or set(digits) - set(string.hexdigits):
             raise slip("expected 64 hex digits", text)
-        self._once(("sha256",), digits, self._place(statement, text), "sha256")
+        self._once(("sha256",), statement.words[:2], self._place(statement, text))
         at = next((i for i, item in enumerate(self._items) if item.op == "model"), None)
         if at is None:
             raise slip("expected 'model' before 'sha256'", statement.words[0])
@@ -158,7 +158,7 @@ class _Reader:
 
     def _objectives(self, statement: Statement) -> None:
         self._opens(statement, 1)
-        self._once(("prefer",), "", self._place(statement), "prefer")
+        self._once(("prefer",), statement.words, self._place(statement))
         for number, child in enumerate(statement.block or ()):
             self._guard(partial(self._objective, number == 0), child)
 
@@ -295,17 +295,17 @@ class _Reader:
 
     def _add(self, statement: Statement, *items: Item) -> None:
         first = items[0]
-        words = first.words or statement.words
         place = first.place or self.top
-        if self._once(first.key, join_words(words[1:]), place, words[0].text):
+        if self._once(first.key, first.words or statement.words, place):
             self._items += items
 
-    def _once(self, key: tuple[str, ...], value: str, place: Place, name: str) -> bool:
+    def _once(self, key: tuple[str, ...], words: tuple[Word, ...], place: Place) -> bool:
         """Whether `key` is given here for the first time; the second time is reported."""
         if key not in self._given:
-            self._given[key] = (value, place)
+            self._given[key] = (words, place)
             return True
-        before, first = self._given[key]
+        known, first = self._given[key]
+        name, value, before = words[0].text, join_words(words[1:]), join_words(known[1:])
         if before == value:
             self._report(f"'{name}' is given twice", place, Note("first given here", first))
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metainfer.ir.diagnostics import DiagnosticError, Place, error
 from metainfer.spec.words import Piece, Word, lines_of, pieces_of
@@ -76,66 +76,97 @@ def _parser() -> Lark:
     class Statements(Transformer):  # type: ignore[type-arg]
         """Statements in place of trees."""
 
-        def file(self, statements: list[Statement]) -> tuple[Statement, ...]:
-            return tuple(statements)
+        def file(self, found: list[tuple[Statement, ...]]) -> tuple[Statement, ...]:
+            return tuple(statement for group in found for statement in group)
 
         block = file
 
-        def statement(self, found: list[object]) -> Statement:
-            token = found[0]
-            return Statement(token.line, token.value, found[1] if len(found) > 1 else None)  # type: ignore
+        def statement(self, found: list[Any]) -> tuple[Statement, ...]:
+            plain: tuple[Statement, ...] = found[0].value
+            return plain if len(found) == 1 else (plain[0]._replace(block=found[1]),)
 
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return Lark(grammar, start="file", parser="lalr", lexer=Lines, transformer=Statements())
 
 
 class _Tokens:
-    """The tokens of a text for the parser; new lines and `;` in a row are one separator."""
+    """The tokens of a text for the parser.
+
+    New lines and `;` in a row are one separator. Statements without a block that follow each other
+    are one token, since most lines are such, and the parser is slow beside the lexer.
+    """
 
     def __init__(self, text: str, filename: str) -> None:
         self._lines = lines_of(text)
         self._file = filename
+        self._plain: list[Statement] = []
+        """Statements that have been read and not been passed on."""
+        self._between: tuple[str, int, int] | None = None
+        """The separator after them: its text, line and column."""
         self.open: list[Place] = []
         """The braces that are open at the point that has been read."""
 
     def __iter__(self) -> Iterator[Token]:
-        from lark import Token
-
-        waiting: Token | None = None
         for number, line in enumerate(self._lines, 1):
             for piece in pieces_of(line):
-                if piece.kind == "comment":
-                    continue
-                token = self._token(piece, number, Token)
-                if token.type == "_SEP":
-                    # A new line before a brace separates nothing; a ';' does.
-                    waiting = token
-                    continue
-                if waiting is not None and not (token.type == "_OPEN" and waiting == "\n"):
-                    yield waiting
-                waiting = None
-                yield token
-            if waiting is None:
-                waiting = Token("_SEP", "\n", line=number, column=len(line) + 1)
-        if waiting is not None:
-            yield waiting
+                if piece.kind == "words":
+                    yield from self._words(piece, number)
+                elif piece.kind == ";":
+                    self._between = (";", number, piece.col)
+                elif piece.kind != "comment":
+                    yield from self._brace(piece, number)
+            self._between = self._between or ("\n", number, len(line) + 1)
+        yield from self._pass_on()
 
-    def _token(self, piece: Piece, line: int, make: type[Token]) -> Token:
+    def _words(self, piece: Piece, line: int) -> Iterator[Token]:
+        if not self._plain and self._between:
+            yield from self._pass_on()
+        self._plain.append(Statement(line, piece.words, None))
+        self._between = None
+
+    def _brace(self, piece: Piece, line: int) -> Iterator[Token]:
         place = Place(self._file, line, piece.col, len(piece.text))
         if piece.kind == "bad":
             raise _bad_character(piece.text, place)
-        if piece.kind == "words":
-            token = make("WORDS", piece.text, line=line, column=piece.col)
-            token.value = piece.words
-            return token
         if piece.kind == "{":
+            if self._between and self._between[0] == "\n":
+                # A new line before a brace separates nothing; a ';' does.
+                self._between = None
+            yield from self._pass_on(apart=True)
             self.open.append(place)
             if len(self.open) > MAX_DEPTH:
                 raise error(f"blocks are nested more than {MAX_DEPTH} deep", place)
-        elif piece.kind == "}" and self.open:
-            self.open.pop()
-        kind = {"{": "_OPEN", "}": "_CLOSE", ";": "_SEP"}[piece.kind]
-        return make(kind, piece.text, line=line, column=piece.col)
+        else:
+            yield from self._pass_on()
+            del self.open[-1:]
+        yield _token("_OPEN" if piece.kind == "{" else "_CLOSE", piece.text, line, piece.col)
+
+    def _pass_on(self, *, apart: bool = False) -> Iterator[Token]:
+        """What has been read; the last statement `apart` where a block belongs to it."""
+        plain, self._plain = self._plain, []
+        if apart and len(plain) > 1 and not self._between:
+            yield _statements(plain[:-1])
+            yield _token("_SEP", "\n", plain[-1].line, plain[-1].words[0].col)
+            plain = plain[-1:]
+        if plain:
+            yield _statements(plain)
+        if self._between:
+            yield _token("_SEP", *self._between)
+            self._between = None
+
+
+def _token(kind: str, text: str, line: int, col: int) -> Token:
+    from lark import Token
+
+    return Token(kind, text, line=line, column=col)
+
+
+def _statements(plain: list[Statement]) -> Token:
+    """A token for statements without blocks, which stands where the first one does."""
+    first = plain[0].words[0]
+    token = _token("WORDS", first.text, plain[0].line, first.col)
+    token.value = tuple(plain)
+    return token
 
 
 # === What to say when the text has another shape ===

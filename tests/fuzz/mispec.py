@@ -1,4 +1,4 @@
-"""Fuzzes the spec language: `python tests/fuzz/mispec.py --count 20000`.
+"""Fuzzes the spec language: `python -m tests.fuzz.mispec --count 20000`.
 
 Half of the inputs are made from the language table and must be read without a complaint, half are
 damaged and must end in located diagnostics or be read. Whatever is read survives: printing and
@@ -17,7 +17,6 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from mispec_grammar import Maker, damaged
 from xdsl.context import Context
 
 from metainfer.ir.diagnostics import DiagnosticError
@@ -30,6 +29,7 @@ from metainfer.spec.items import Item, Sheet
 from metainfer.spec.lower import lift_engine, lower_sheet
 from metainfer.spec.printer import canonical, print_spec
 from metainfer.spec.reading import Reading, read_spec
+from tests.fuzz.mispec_grammar import Maker, damaged
 
 SECONDS = 10
 """Longer than any input may take, on a machine that does other things too."""

@@ -227,7 +227,7 @@ def _drawn(bits: np.random.PCG64, shape: Shape, middle: float, scale: float) -> 
 LLAMA = TinyHf("llama", 3, 42, 72, q_heads=3, kv_heads=1, head_dim=48, theta=5000.0, tied=False)
 QWEN2 = TinyHf("qwen2", 3, 80, 88, q_heads=5, kv_heads=1, head_dim=16, theta=20000.0, tied=True)
 GEMMA3 = TinyHf(
-    "gemma3", 7, 56, 104, q_heads=4, kv_heads=2, head_dim=16, theta=1e6, tied=True, window=24
+    "gemma3", 7, 56, 104, q_heads=4, kv_heads=2, head_dim=16, theta=3e5, tied=True, window=24
 )
 """Seven layers: five local ones, a global one, and a local one that reads what it wrote."""
 MODELS = {model.family: model for model in (LLAMA, QWEN2, GEMMA3)}

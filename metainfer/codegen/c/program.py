@@ -140,6 +140,7 @@ def engine_header(program: engine.ProgramOp, facts: Facts) -> str:
         ("EOS_IDS", "{" + ", ".join(map(str, facts.eos_ids)) + "}", "model: end tokens"),
         ("EOS_COUNT", str(len(facts.eos_ids)), "model: end tokens"),
         ("CPU_FEATURES", f'"{" ".join(facts.cpu_features)}"', "plan: instruction set"),
+        *_ring(program),
     ]
     lines = ['#include "batch.h"', ""]
     lines += [f"#define MI_{name} {value} /* {origin} */" for name, value, origin in values]
@@ -160,6 +161,24 @@ def engine_header(program: engine.ProgramOp, facts: Facts) -> str:
         "void mi_barrier(struct mi_pool *pool);",
     ]
     return _guarded("MI_ENGINE_H", lines)
+
+
+def _ring(program: engine.ProgramOp) -> list[tuple[str, str, str]]:
+    """What the runtime must know of states that forget: the shortest ring, the longest window."""
+    states = [s for s in program.body.block.ops if isinstance(s, engine.StateOp)]
+    rings = [s.ring.value.data for s in states if s.ring is not None]
+    windows = [s.window.value.data for s in states if s.window is not None]
+    if not rings:
+        return []
+    return [
+        ("RING", str(min(rings)), "plan: latest tokens that every state holds"),
+        ("WINDOW", str(max(windows)), "model: tokens that a token sees in such a state"),
+    ]
+
+
+def has_ring(program: engine.ProgramOp) -> bool:
+    """Whether a state holds less than the whole context."""
+    return bool(_ring(program))
 
 
 def _entries(program: engine.ProgramOp) -> list[engine.EntryOp]:

@@ -55,6 +55,8 @@ class HostFacts:
     chat_template: str | None = None
     bos_token: str = ""
     eos_token: str = ""
+    ring: bool = False
+    """Whether states forget: `engine.h` has `MI_RING` and `MI_WINDOW`."""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
@@ -88,6 +90,7 @@ def emit_host(facts: HostFacts) -> dict[str, str]:
     if "chat" in facts.features:
         names[f"{facts.name}/chat.py"] = "chat.py"
     flags = set(facts.features) | ({"bos"} if facts.bos_id is not None else set())
+    flags |= {"ring"} if facts.ring else set()
     flags |= {word for word in _TEMPLATE_WORDS if word in (facts.chat_template or "")}
     words = {
         "name": facts.name,

@@ -81,7 +81,9 @@ streams = {d = 0 : i64, m = 20736 : i64, qs = 41472 : i64}}
 
 @irdl_op_definition
 class StateOp(SimpleOp):
-    """The slabs of a state class: per layer one stretch of `bytes` for `context` tokens.
+    """The slabs of a state class, one stretch of `bytes` per layer; a sequence has `context` tokens.
+
+    A `ring` holds the latest of them only, of which a token sees a `window`.
 
     ```mlir
     engine.state @kv {bytes = 3145728 : i64, context = 2048 : i64, \
@@ -94,6 +96,8 @@ layers = #infer.layers<0 to 29>, offset = 0 : i64}
     sym_name = prop_def(SymbolNameConstraint())
     layers = prop_def(LayersAttr)
     context = prop_def(Int)
+    ring = opt_prop_def(Int)
+    window = opt_prop_def(Int)
     bytes = prop_def(Int)
     offset = prop_def(Int)
     traits = traits_def(SymbolOpInterface())

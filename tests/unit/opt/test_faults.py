@@ -26,7 +26,7 @@ FAULTS = {
     "faulty-weight": "no symbol @",
     "faulty-dims": "result is (x rows, w rows)",
     "faulty-schedule": "the schedule is not 0, 1, 2",
-    "faulty-pingpong": "endless rewriting by 'sum-last' and 'sum-first'",
+    "faulty-pingpong": "endless rewriting by 'sum-first' and 'sum-last'",
     "faulty-raise": "KeyError: 'infer.gated_act'",
     "faulty-meaning": "the first difference is in infer.rms_norm",
 }
@@ -79,6 +79,20 @@ def test_reduction_keeps_the_failure_and_little_else(
     assert after <= 10
     code = main(["--run-reproducer", str(small), "--load-pass-plugin", str(PLUGIN)])
     assert code == (3 if name == "faulty-raise" else 1)
+    assert FAULTS[name] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_crash_reproducer_holds_the_module_before_the_pass(
+    name: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crash = tmp_path / "crash.mlir"
+    passes = f"name-values,{name},swap-adds"
+    code = 3 if name == "faulty-raise" else 1
+    assert _run(source, name, "-p", passes, f"--crash-reproducer={crash}") == code
+    assert crash.read_text().startswith(f"// RUN: metainfer-opt %s -p {name},swap-adds")
+    capsys.readouterr()
+    assert main(["--run-reproducer", str(crash), "--load-pass-plugin", str(PLUGIN)]) == code
     assert FAULTS[name] in capsys.readouterr().err
 
 

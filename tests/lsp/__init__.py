@@ -1,0 +1,1 @@
+"""A scripted editor for the language server."""
