@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
@@ -23,6 +23,7 @@ from metainfer.ir.diagnostics import did_you_mean, error
 from metainfer.ir.text import place_of, print_module
 from metainfer.models.source import Progress, digest_of
 from metainfer.passes.context import CompilerContext
+from metainfer.passes.instruments.base import Instrument, Step
 from metainfer.passes.manager import STAGE, run_passes, stage_of
 from metainfer.passes.pipelines import DEFAULT, PASSES
 from metainfer.passes.resolve_model import model_path, open_model
@@ -103,17 +104,24 @@ def _parse(path: Path, raw: bytes, ctx: CompilerContext) -> ModuleOp:
 
 def _run_passes(module: ModuleOp, ctx: CompilerContext, report: Report) -> dict[str, str]:
     """Run the passes that `module` still needs; the IR after each, by file name."""
-    dumps: dict[str, str] = {}
     names = remaining_passes(module)
-    first = len(DEFAULT) - len(names)
+    kept = _KeepDumps(len(DEFAULT) - len(names), report)
+    run_passes(ctx, module, [PASSES[n]()() for n in names], instruments=[kept])
+    return kept.dumps
 
-    def keep(number: int, one: object, after: ModuleOp) -> None:
-        name = getattr(one, "name", "")
-        report(name)
-        dumps[f"{first + number:03d}-{name}.mlir"] = print_module(after, locations=True)
 
-    run_passes(ctx, module, [PASSES[n]()() for n in names], keep)
-    return dumps
+@dataclass
+class _KeepDumps(Instrument):
+    """Reports each pass that is done, and keeps what it made; numbers go on from `first`."""
+
+    first: int
+    report: Report
+    dumps: dict[str, str] = field(default_factory=dict)
+
+    def after(self, step: Step) -> None:
+        self.report(step.name)
+        name = f"{self.first + step.number:03d}-{step.name}.mlir"
+        self.dumps[name] = print_module(step.module, locations=True)
 
 
 def _admit(module: ModuleOp, linker: Linker) -> None:

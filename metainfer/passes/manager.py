@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.context import Context
@@ -16,15 +16,11 @@ from metainfer.passes.instruments.checks import Verify
 
 __all__ = ["STAGE", "run_passes", "stage_of"]
 
-Observer = Callable[[int, ModulePass, ModuleOp], None]
-"""Called after each pass with its number (from 1), itself and the module."""
-
 
 def run_passes(
     ctx: Context,
     module: ModuleOp,
     passes: Sequence[ModulePass],
-    observer: Observer | None = None,
     *,
     instruments: Sequence[Instrument] = (),
     checks: Sequence[Check] | None = None,
@@ -40,11 +36,8 @@ def run_passes(
         one_check.input(module, ctx)
     for watcher in watchers:
         watcher.start(module, passes)
-    for number, one in enumerate(passes, 1):
-        step = Step(number, tuple(passes), module, ctx)
-        _run_step(step, watchers, checks)
-        if observer is not None:
-            observer(number, one, module)
+    for number in range(1, len(passes) + 1):
+        _run_step(Step(number, tuple(passes), module, ctx), watchers, checks)
 
 
 def _run_step(step: Step, watchers: Sequence[Instrument], checks: Sequence[Check]) -> None:

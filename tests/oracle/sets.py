@@ -1,4 +1,4 @@
-"""What is continued for a recording: eight short prompts, or long ones that wrap a window's ring."""
+"""What a recording continues: eight short prompts, or long ones that wrap a window's ring."""
 
 from __future__ import annotations
 

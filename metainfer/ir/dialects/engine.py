@@ -81,7 +81,8 @@ streams = {d = 0 : i64, m = 20736 : i64, qs = 41472 : i64}}
 
 @irdl_op_definition
 class StateOp(SimpleOp):
-    """The slabs of a state class, one stretch of `bytes` per layer; a sequence has `context` tokens.
+    """The slabs of a state class: per layer one stretch of `bytes`, for `context` tokens.
+
 
     A `ring` holds the latest of them only, of which a token sees a `window`.
 

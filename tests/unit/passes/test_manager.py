@@ -17,6 +17,7 @@ from metainfer.ir.diagnostics import DiagnosticError
 from metainfer.ir.symbols import all_of
 from metainfer.ir.text import parse_module
 from metainfer.passes.base import MetaPass
+from metainfer.passes.instruments.base import Instrument, Step
 from metainfer.passes.manager import STAGE, run_passes, stage_of
 from metainfer.passes.pipelines import DEFAULT, PASSES
 
@@ -59,16 +60,16 @@ def test_an_unsound_input_is_nobody_s_fault() -> None:
     assert caught.value.diagnostics[0].notes == ()
 
 
-def test_the_observer_sees_every_pass_with_its_number() -> None:
+def test_an_instrument_sees_every_pass_with_its_number() -> None:
     seen: list[tuple[int, str, str | None]] = []
+
+    class See(Instrument):
+        def after(self, step: Step) -> None:
+            seen.append((step.number, step.name, stage_of(step.module)))
+
     module = tiny_stages().after("")
     passes = [PASSES["resolve-model"]()(), Foreign(), PASSES["expand-model"]()()]
-    run_passes(
-        fake_context(),
-        module,
-        passes,
-        lambda n, one, after: seen.append((n, one.name, stage_of(after))),
-    )
+    run_passes(fake_context(), module, passes, instruments=[See()])
     assert seen == [
         (1, "resolve-model", "resolve-model"),
         (2, "foreign", "resolve-model"),

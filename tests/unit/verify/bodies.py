@@ -197,7 +197,9 @@ void rope(int32_t tokens, const float *x, const struct mi_batch *b, float *y,
 }
 """
 
-APPEND = STATE + """
+APPEND = (
+    STATE
+    + """
 kernel.func @append(%s: !infer.state<@kv>, %k: tensor<?x16xf32, #infer.dims<tokens, _>>, \
 %v: tensor<?x16xf32, #infer.dims<tokens, _>>, %b: !infer.batch) -> (s1: !infer.state<@kv>) \
 {dims = #infer.ranges<tokens = 1 to 20, seqs = 1 to 1>, parts = "columns", path = @path} {
@@ -205,6 +207,7 @@ kernel.func @append(%s: !infer.state<@kv>, %k: tensor<?x16xf32, #infer.dims<toke
   kernel.return %0
 }
 """
+)
 
 APPEND_BODY = r"""
 void append(int32_t tokens, float *s_k, float *s_v, const float *k, const float *v,
@@ -219,7 +222,9 @@ void append(int32_t tokens, float *s_k, float *s_v, const float *k, const float 
 }
 """
 
-ATTEND = STATE + """
+ATTEND = (
+    STATE
+    + """
 kernel.func @attend(%q: tensor<?x32xf32, #infer.dims<tokens, _>>, %s: !infer.state<@kv>, \
 %b: !infer.batch) -> (y: tensor<?x32xf32, #infer.dims<tokens, _>>) \
 {dims = #infer.ranges<tokens = 1 to 20, seqs = 1 to 1>, parts = "heads", path = @path} {
@@ -228,6 +233,7 @@ q_heads = 4 : i64, scale = 0.35355339059327379 : f64} : tensor<?x32xf32, #infer.
   kernel.return %0
 }
 """
+)
 
 ATTEND_BODY = r"""
 void attend(int32_t tokens, const float *q, const float *s_k, const float *s_v,

@@ -44,9 +44,7 @@ def test_boundary_sizes(first: int, last: int, sizes: list[int]) -> None:
 def test_every_family_is_in_some_row(name: str, bodies: ModuleType, parse: Parse) -> None:
     cases = plan_cases(facts(parse(bodies.CORRECT[name][0])))
     met = {
-        case.families[i % len(case.families)]
-        for case in cases
-        for i in range(case.dims["tokens"])
+        case.families[i % len(case.families)] for case in cases for i in range(case.dims["tokens"])
     }
     assert met >= set(GENERAL)
 
@@ -73,7 +71,11 @@ def test_exact_case_only_where_all_ops_are_exact(bodies: ModuleType, parse: Pars
         for name, (kernel, _) in bodies.CORRECT.items()
     }
     assert [name for name, is_exact in exact.items() if is_exact] == [
-        "add", "linear", "embed", "last", "append",
+        "add",
+        "linear",
+        "embed",
+        "last",
+        "append",
     ]
 
 

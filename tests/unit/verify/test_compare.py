@@ -12,9 +12,7 @@ INF, NAN = float("inf"), float("nan")
 
 
 def ratio(got: list[float], want: list[float], bound: list[float], exact: bool = False) -> float:
-    return worst_ratio(
-        "y", np.array(got, np.float32), np.array(want), np.array(bound), exact=exact
-    )
+    return worst_ratio("y", np.array(got, np.float32), np.array(want), np.array(bound), exact=exact)
 
 
 @pytest.mark.parametrize(

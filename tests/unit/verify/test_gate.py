@@ -46,8 +46,12 @@ MUTANTS = [
     ("add", "a[t * 24 + c] +", "(a[t * 24 + c] + 0 * a[t * 24 + c + 1]) +", "guard"),
     ("add", "for (int32_t c", "((float *)a)[0] = 1.0f;\n    for (int32_t c", "guard"),
     ("add", "y[t * 24 + c] =", "y[t * 24 + c] = y[t * 24 + c] * 0 +", "class stale"),
-    ("add", "y[t * 24 + c] =", "if (y[t * 24 + c] < 0) y[t * 24 + c] = 0; else y[t * 24 + c] =",
-     "stale"),
+    (
+        "add",
+        "y[t * 24 + c] =",
+        "if (y[t * 24 + c] < 0) y[t * 24 + c] = 0; else y[t * 24 + c] =",
+        "stale",
+    ),
     ("linear", "w_qs[(at + k % 16) * 16", "w_qs[2 * 16 * 16 + (at + k % 16) * 16", "guard"),
     # Parts
     ("add", "24 * (part + 1) / parts", "(24 * (part + 1) + parts - 1) / parts", "overlap guard"),
@@ -61,8 +65,12 @@ MUTANTS = [
     ("add", "a[t * 24 + c] +", "0.0f / 0.0f +", "class"),
     ("add", "a[t * 24 + c] +", "INFINITY +", "class"),
     ("add", "for (int32_t c", "abort();\n    for (int32_t c", "crash"),
-    ("add", "for (int32_t c", "static int n;\n    if (n++)\n        return;\n    for (int32_t c",
-     "stale"),
+    (
+        "add",
+        "for (int32_t c",
+        "static int n;\n    if (n++)\n        return;\n    for (int32_t c",
+        "stale",
+    ),
     ("add", "for (int32_t c", "exit(0);\n    for (int32_t c", "crash"),
     # State
     ("append", "slot % 16", "slot % 8", "class bound"),
