@@ -79,9 +79,9 @@ class Built:
         return {path.name: path.read_text(encoding="utf-8") for path in files}
 
     @contextmanager
-    def engine(self) -> Iterator[Any]:
-        """The shipped engine: an `Engine` of its `binding.py`."""
-        with _opened(self.package, self.folder / "weights.bin") as engine:
+    def engine(self, threads: int = 0) -> Iterator[Any]:
+        """The shipped engine: an `Engine` of its `binding.py`, which knows what 0 threads are."""
+        with _opened(self.package, self.folder / "weights.bin", threads) as engine:
             yield engine
 
     @contextmanager
@@ -119,13 +119,13 @@ _AGAIN = "compile the spec again"
 
 
 @contextmanager
-def _opened(package: Path, weights: Path) -> Iterator[Any]:
+def _opened(package: Path, weights: Path, threads: int = 0) -> Iterator[Any]:
     """An engine by its folder; its package stays out of `sys.modules`."""
     spec = importlib.util.spec_from_file_location("_metainfer_engine", package / "binding.py")
     assert spec is not None and spec.loader is not None
     binding = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(binding)
-    with binding.Engine(weights) as engine:
+    with binding.Engine(weights, threads) as engine:
         yield engine
 
 

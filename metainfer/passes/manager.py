@@ -31,7 +31,8 @@ def run_passes(
     DiagnosticError if one refuses; where a pass is at fault, a note names it.
     """
     checks = [Verify()] if checks is None else checks
-    watchers = [*instruments, *checks]
+    # Checks outside: what they prepare is not part of the pass that an instrument times.
+    watchers = [*checks, *instruments]
     for one_check in checks:
         one_check.input(module, ctx)
     for watcher in watchers:

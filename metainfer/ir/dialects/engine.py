@@ -83,7 +83,6 @@ streams = {d = 0 : i64, m = 20736 : i64, qs = 41472 : i64}}
 class StateOp(SimpleOp):
     """The slabs of a state class: per layer one stretch of `bytes`, for `context` tokens.
 
-
     A `ring` holds the latest of them only, of which a token sees a `window`.
 
     ```mlir

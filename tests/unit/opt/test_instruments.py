@@ -60,8 +60,8 @@ def test_hooks_enclose_one_another() -> None:
         checks=[Log("b", log)],
     )
     assert log == [
-        "a start", "b start", "a before 1 tag", "b before 1 tag", "b ran", "a ran", "b check",
-        "b after", "a after",
+        "b start", "a start", "b before 1 tag", "a before 1 tag", "a ran", "b ran", "b check",
+        "a after", "b after",
     ]  # fmt: skip
 
 
