@@ -13,6 +13,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 
 from console import with_output  # noqa: E402
+from language import language_page  # noqa: E402
 from reference import dialects_page, passes_page  # noqa: E402
 
 
@@ -23,6 +24,7 @@ def pages() -> dict[str, str]:
         "metainfer-opt.md": with_output(prose, DOCS / "examples"),
         "dialects.md": dialects_page(),
         "passes.md": passes_page(),
+        "language.md": language_page((DOCS / "language.md").read_text(encoding="utf-8")),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from metainfer.cli import fmt
 from metainfer.cli.boundary import DONE, REJECTED, Reproducer, guarded
 from metainfer.cli.progress import Progress, progress_of
 from metainfer.ir.diagnostics import error
@@ -27,6 +28,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+fmt.register(app)
 
 Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="A .mispec file.")]
 Engine = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that compile wrote.")]

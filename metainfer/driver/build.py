@@ -16,10 +16,16 @@ from metainfer.driver.fresh import inputs_of, model_inputs
 from metainfer.driver.linker import Linker
 from metainfer.driver.report import build_readme, spec_lock
 from metainfer.driver.session import compiler_context
-from metainfer.driver.source import decode_source, parse_source, read_module, read_source
+from metainfer.driver.source import (
+    decode_source,
+    parse_source,
+    read_module,
+    read_source,
+    with_used,
+)
 from metainfer.driver.target import engine_target, writing
 from metainfer.files import atomic_dir, cache_dir
-from metainfer.ir.diagnostics import did_you_mean, error
+from metainfer.ir.diagnostics import Diagnostic, did_you_mean, error, render
 from metainfer.ir.text import place_of, print_module
 from metainfer.models.source import Progress, digest_of
 from metainfer.passes.context import CompilerContext
@@ -27,11 +33,17 @@ from metainfer.passes.instruments.base import Instrument, Step
 from metainfer.passes.manager import STAGE, run_passes, stage_of
 from metainfer.passes.pipelines import DEFAULT, PASSES
 from metainfer.passes.resolve_model import model_path, open_model
+from metainfer.passes.settle import warnings_of
 from metainfer.spec.view import SpecView
 
 __all__ = ["CompileOptions", "compile_spec", "read_module", "remaining_passes"]
 
 Report = Callable[[str], None]
+
+
+def to_stderr(warning: Diagnostic) -> None:
+    """Print a warning where errors are printed."""
+    print(render(warning), file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,8 @@ class CompileOptions:
     start: Path | None = None
     cc: str | None = None
     fetched: Progress | None = None
+    warn: Callable[[Diagnostic], None] = to_stderr
+    """Called with every demand that shrank and every wish that is not met."""
 
 
 def remaining_passes(module: ModuleOp) -> tuple[str, ...]:
@@ -81,9 +95,11 @@ def compile_spec(path: Path, out: Path, options: CompileOptions, report: Report)
     linker = ctx.gate
     assert isinstance(linker, Linker)
     # Before the model is fetched, which is of no use without a compiler.
-    inputs = inputs_of(spec, dump, ctx.ckb, linker.compiler)
+    inputs = inputs_of(with_used(spec, path), dump, ctx.ckb, linker.compiler)
     model_path(module, ctx, options.fetched)
     dumps = _run_passes(module, ctx, report)
+    for warning in warnings_of(module):
+        options.warn(warning)
     with writing(cache_dir()):
         _admit(module, linker)
         model = open_model(module, ctx)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from metainfer.codegen.c.toolchain import Compiler, find_compiler
-from metainfer.driver.source import read_source
+from metainfer.driver.source import read_source, with_used
 from metainfer.driver.target import MANIFEST
 from metainfer.ir.diagnostics import DiagnosticError
 from metainfer.knowledge.base import Knowledge
@@ -45,7 +45,7 @@ def why_stale(path: Path, out: Path, ckb: Path | None = None, cc: str | None = N
     Without a C compiler an engine counts as made by the right one, and without its downloaded
     model as made from that. Raises DiagnosticError if the spec cannot be read.
     """
-    spec = read_source(path, ".mispec")
+    spec = with_used(read_source(path, ".mispec"), path)
     manifest = _manifest(out)
     if manifest is None:
         return "there is no engine yet"

@@ -30,6 +30,14 @@ def read_source(path: Path, *suffixes: str) -> bytes:
         raise error(f"cannot read {path}: {(problem.strerror or '').lower()}") from None
 
 
+def with_used(spec: bytes, path: Path) -> bytes:
+    """The bytes of a spec read from `path` and of the files that it uses: what it says in all."""
+    from metainfer.spec.files import used_texts
+
+    texts = used_texts(decode_source(spec, str(path)), str(path))
+    return b"\0".join([spec, *(text.encode() for text in texts)])
+
+
 def decode_source(raw: bytes, name: str) -> str:
     """`raw` as text; the error points at the first byte that is not UTF-8."""
     try:

@@ -46,7 +46,10 @@ def _loader(module: str, name: str) -> Callable[[], type[ModulePass]]:
     return load
 
 
+_ALONE = {"resolve-uses": ("resolve_uses", "ResolveUses")}
+"""Passes that another one does in front of its own work; for those who want to see the result."""
+
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    name: _loader(*where) for name, where in _PASSES.items()
+    name: _loader(*where) for name, where in (_ALONE | _PASSES).items()
 }
 """Pass name → function that imports it."""

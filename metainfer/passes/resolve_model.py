@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from metainfer.ir.diagnostics import DiagnosticError, Note, Place, error
+from metainfer.ir.diagnostics import Note, Place, error
 from metainfer.ir.dialects import infer
 from metainfer.ir.dims import LayersAttr
 from metainfer.knowledge import strict_yaml
@@ -40,9 +40,9 @@ from metainfer.models.tensors import Checkpoint, Tensor, TensorFormat
 from metainfer.passes import expressions
 from metainfer.passes.base import MetaPass
 from metainfer.passes.context import CompilerContext, knowledge_of
-from metainfer.passes.feasibility import infeasibilities
 from metainfer.passes.imports import import_format
-from metainfer.passes.support import unsupported
+from metainfer.passes.resolve_uses import resolve_uses
+from metainfer.passes.settle import refuse_early, settle
 from metainfer.spec.view import SpecView, place_of
 
 _LAYER = re.compile(r"(?<=\.)(\d+)(?=\.)")
@@ -58,13 +58,17 @@ def tensor_formats(knowledge: Knowledge) -> dict[int, TensorFormat]:
 
 def model_path(module: ModuleOp, ctx: Context, progress: Progress | None = None) -> Path:
     """The model file of the spec, fetched if need be; checked against the recorded digest."""
+    # A file that this one uses may name the model.
+    resolve_uses(module)
     model = SpecView(module).model
     place = place_of(model)
     digest = model.digest or model.sha256
+    base = _base(ctx, place)
+    refuse_early(module, lambda: resolve_source(model.uri.data, None, base=base, download=False))
     return resolve_source(
         model.uri.data,
         digest.data.removeprefix("sha256:") if digest else None,
-        base=_base(ctx, place),
+        base=base,
         download=ctx.download if isinstance(ctx, CompilerContext) else True,
         place=place,
     )
@@ -99,9 +103,9 @@ class ResolveModel(MetaPass):
     summary: ClassVar[str] = "read the model's header: digest, hyper-parameters, tensor table"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        view = SpecView(op)
         knowledge = knowledge_of(ctx)
         file = open_model(op, ctx)
+        view = SpecView(op)
         family = find_family(file.metadata, knowledge, place_of(view.model))
         hparams = read_hparams(file, family, place_of(view.model))
         model = view.model
@@ -114,9 +118,7 @@ class ResolveModel(MetaPass):
         used = {t.format.name for t in file.tensors.values()} | {"f32"}
         for name in sorted(used):
             import_format(op, name, knowledge)
-        problems = infeasibilities(op) or unsupported(op)
-        if problems:
-            raise DiagnosticError(*problems)
+        settle(op, knowledge)
 
 
 def _number(value: int | float) -> Attribute:
