@@ -15,8 +15,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from real_models import SOURCES, write_model_spec
@@ -24,6 +25,8 @@ from real_models import SOURCES, write_model_spec
 from metainfer.driver.reference import Reference, reference_of
 from metainfer.driver.session import reading_context
 from metainfer.interp import r0
+from metainfer.interp.batch import Batch
+from metainfer.interp.numerics import Array, value_of
 from metainfer.interp.run import Interpreter
 from tests.oracle.recording import (
     FIXTURES,
@@ -35,8 +38,10 @@ from tests.oracle.recording import (
     write_json,
 )
 
-CACHE_BYTES = 8 << 30
+CACHE_BYTES = 3 << 30
 CHUNK = 128
+TOGETHER = 1024
+"""Most tokens of all prompts for them to be one step, which decodes every weight once."""
 GENERATED = (
     "module after expand-model of the model's spec, interpreted in float64; the prompts side by "
     "side, each in one step, then token by token; row i of a prompt is after its prompt and i "
@@ -44,7 +49,7 @@ GENERATED = (
 )
 FORCED = (
     "module after expand-model of the model's spec, interpreted in float64 along recorded tokens, "
-    f"{CHUNK} a step; row i of a prompt is after its prompt and i tokens"
+    "row i of a prompt is after its prompt and i tokens"
 )
 Row = dict[str, Any]
 
@@ -71,24 +76,33 @@ def generated(interpreter: Interpreter, prompts: Sequence[Row], ids: Sequence[in
 
 
 def forced(interpreter: Interpreter, given: Sequence[Row], ids: Sequence[int]) -> Iterator[Row]:
-    """What is kept of the logits along given tokens."""
-    for row in given:
-        columns = logits_columns(along(interpreter, row["prompt_ids"], row["tokens"]), ids)
+    """What is kept of the logits along given tokens: after the prompt, then after each but one."""
+    fed = [[*row["prompt_ids"], *row["tokens"][:-1]] for row in given]
+    small = sum(map(len, fed)) <= TOGETHER
+    every = together(interpreter, fed) if small else one_by_one(interpreter, fed)
+    for row, logits in zip(given, every, strict=True):
+        columns = logits_columns(islice(logits, len(row["prompt_ids"]) - 1, None), ids)
         print(row["name"], file=sys.stderr, flush=True)
         head = {key: row[key] for key in ("name", "text", "special") if key in row}
         yield head | {"prompt_ids": row["prompt_ids"], "tokens": row["tokens"]} | columns
 
 
-def along(
-    interpreter: Interpreter, prompt: Sequence[int], tokens: Sequence[int]
-) -> Iterator[Logits]:
-    """Logits, (vocab,), after the prompt and after each of `tokens` but the last."""
-    place = 0
-    for chunk in r0.teacher_forced(interpreter, [*prompt, *tokens[:-1]], CHUNK):
-        for logits in chunk:
-            place += 1
-            if place >= len(prompt):
-                yield logits
+def together(
+    interpreter: Interpreter, sequences: Sequence[Sequence[int]]
+) -> Iterator[Iterator[Logits]]:
+    """Logits, (vocab,), after each token of each sequence, from one step."""
+    batch = Batch.of([(ids, 0) for ids in sequences]).selecting_every_token()
+    logits, *_ = interpreter.run(r0.FORWARD, batch, *r0.empty_states(interpreter))
+    ends = np.cumsum([len(ids) for ids in sequences])
+    yield from map(iter, np.split(value_of(cast(Array, logits)), ends[:-1]))
+
+
+def one_by_one(
+    interpreter: Interpreter, sequences: Sequence[Sequence[int]]
+) -> Iterator[Iterator[Logits]]:
+    """The same, `CHUNK` tokens a step."""
+    for ids in sequences:
+        yield chain.from_iterable(r0.teacher_forced(interpreter, ids, CHUNK))
 
 
 def record(name: str, given: Path, own: bool, sampled: int, fixture: Path) -> None:

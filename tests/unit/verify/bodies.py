@@ -40,7 +40,7 @@ hash = "00", order = "k ascending"}
 
 STATE = """
 infer.state @kv {context = 70 : i64, k = tensor<2x8xf32>, layers = #infer.layers<0 to 0>, \
-layout = @kv_blocks16, v = tensor<2x8xf32>}
+layout = @kv_blocks16, room = 70 : i64, v = tensor<2x8xf32>}
 """
 
 ADD = """
