@@ -61,7 +61,7 @@ def batch_header() -> str:
 
 
 def _guarded(name: str, lines: list[str]) -> str:
-    return "\n".join([f"#ifndef {name}", f"#define {name}", "", *lines, "", "#endif"]) + "\n"
+    return "\n".join([f"#ifndef {name}", f"#define {name}", *lines, "#endif"]) + "\n"
 
 
 def kernels_header(module: ModuleOp) -> str:
