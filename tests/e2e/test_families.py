@@ -187,7 +187,9 @@ def test_the_long_prompts_wrap_the_window() -> None:
     rows = fixture("r0_gemma3_window.json")["prompts"]
     assert [len(row["prompt_ids"]) for row in rows] == [500, 530, 512]
     assert all(len(row["prompt_ids"]) + len(row["tokens"]) == 1120 for row in rows)
-    assert all(len(set(row["tokens"])) > 150 for row in rows)
+    for row in rows:  # continuations that soon repeat themselves would hold little against anybody
+        stretches = [tuple(row["tokens"][i : i + 64]) for i in range(len(row["tokens"]) - 63)]
+        assert len(set(stretches)) > len(stretches) // 2, row["name"]
 
 
 def real_reference(name: str, folder: Path) -> Reference:

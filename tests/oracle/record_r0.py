@@ -110,7 +110,7 @@ def record(name: str, given: Path, own: bool, sampled: int, fixture: Path) -> No
     reference = reference_for(name)
     interpreter = Interpreter(reference.module, reference.weights, cache_bytes=CACHE_BYTES)
     recorded = json.loads(given.read_text())
-    vocabulary = len(reference.model.metadata["tokenizer.ggml.tokens"])
+    vocabulary = reference.model.tensors["token_embd.weight"].shape[0]
     ids = sampled_ids(vocabulary, sampled)
     if recorded["model"]["sha256"] != (digest := sha256(reference.model.path)):
         raise ValueError(f"{given} is of another model file")

@@ -221,7 +221,8 @@ def _drawn(bits: np.random.PCG64, shape: Shape, middle: float, scale: float) -> 
     """Numbers spread evenly around `middle` with the standard deviation `scale`."""
     unit = (bits.random_raw(int(np.prod(shape))) >> np.uint64(40)).astype(np.float64) / 2**24
     spread = (unit * 2 - 1) * np.sqrt(3)
-    return (middle + scale * spread).astype(np.float32).reshape(shape)
+    values: Floats = (middle + scale * spread).astype(np.float32).reshape(shape)
+    return values
 
 
 LLAMA = TinyHf("llama", 3, 42, 72, q_heads=3, kv_heads=1, head_dim=48, theta=5000.0, tied=False)
