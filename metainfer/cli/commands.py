@@ -34,7 +34,7 @@ fmt.register(app)
 Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="A .mispec file.")]
 Engine = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that compile wrote.")]
 Ckb = Annotated[
-    Path | None, typer.Option("--ckb", metavar="DIR", help="Contracts to use instead of ours.")
+    Path | None, typer.Option("--ckb", metavar="DIR", help="Contracts of yours, laid over ours.")
 ]
 Cc = Annotated[
     str | None, typer.Option("--cc", metavar="COMMAND", help="The C compiler (default: $CC, cc).")

@@ -63,7 +63,7 @@ def _input(parser: argparse.ArgumentParser) -> None:
         help="FILE.mispec, FILE.mlir, or - for IR on standard input (default)",
     )
     group = parser.add_argument_group("input")
-    group.add_argument("--ckb", type=Path, metavar="DIR", help="contracts to use (default: ours)")
+    group.add_argument("--ckb", type=Path, metavar="DIR", help="contracts of yours, laid over ours")
     group.add_argument("--cc", metavar="CMD", help="the C compiler that fill-kernels uses")
     group.add_argument(
         "--load-pass-plugin",

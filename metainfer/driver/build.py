@@ -48,7 +48,7 @@ def to_stderr(warning: Diagnostic) -> None:
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How to compile: another knowledge base, a dump to start from, a C compiler.
+    """How to compile: contracts over ours, a dump to start from, a C compiler.
 
     `fetched` is called with the bytes done, and those in all if known, while a model is downloaded.
     """
@@ -95,7 +95,7 @@ def compile_spec(path: Path, out: Path, options: CompileOptions, report: Report)
     linker = ctx.gate
     assert isinstance(linker, Linker)
     # Before the model is fetched, which is of no use without a compiler.
-    inputs = inputs_of(with_used(spec, path), dump, ctx.ckb, linker.compiler)
+    inputs = inputs_of(with_used(spec, path), dump, ctx.knowledge, linker.compiler)
     model_path(module, ctx, options.fetched)
     dumps = _run_passes(module, ctx, report)
     for warning in warnings_of(module):

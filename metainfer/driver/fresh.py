@@ -26,12 +26,14 @@ _MADE_BY_OTHERS = frozenset({"__pycache__", "_data"})
 """Folders of the package that hold no source: byte code, and the contracts with a digest apart."""
 
 
-def inputs_of(spec: bytes, dump: bytes | None, ckb: Path, compiler: Compiler) -> dict[str, str]:
+def inputs_of(
+    spec: bytes, dump: bytes | None, knowledge: Knowledge, compiler: Compiler
+) -> dict[str, str]:
     """What decides an engine, the model apart: digests by the names of `_REASONS`.
 
     `dump` is what the compilation resumes from, if not from `spec`.
     """
-    return _without_compiler(spec, dump, ckb) | {"compiler": compiler.identity}
+    return _without_compiler(spec, dump, knowledge) | {"compiler": compiler.identity}
 
 
 def model_inputs(uri: str, digest: str) -> dict[str, str]:
@@ -50,7 +52,7 @@ def why_stale(path: Path, out: Path, ckb: Path | None = None, cc: str | None = N
     if manifest is None:
         return "there is no engine yet"
     recorded = manifest["inputs"]
-    for name, value in _present(spec, path.parent, ckb or ckb_dir(), cc, recorded):
+    for name, value in _present(spec, path.parent, Knowledge(ckb_dir(), ckb), cc, recorded):
         if recorded.get(name) != value:
             return _REASONS[name]
     return next(_edits(out, manifest["files"]), None)
@@ -78,10 +80,10 @@ def _manifest(folder: Path) -> Mapping[str, Any] | None:
 
 
 def _present(
-    spec: bytes, base: Path, ckb: Path, cc: str | None, recorded: Mapping[str, Any]
+    spec: bytes, base: Path, knowledge: Knowledge, cc: str | None, recorded: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
     """The inputs as they are now, as far as they can be told."""
-    yield from _without_compiler(spec, None, ckb).items()
+    yield from _without_compiler(spec, None, knowledge).items()
     compiler = _compiler(cc)
     if compiler is not None:
         yield "compiler", compiler.identity
@@ -90,13 +92,13 @@ def _present(
         yield "model", model
 
 
-def _without_compiler(spec: bytes, dump: bytes | None, ckb: Path) -> dict[str, str]:
+def _without_compiler(spec: bytes, dump: bytes | None, knowledge: Knowledge) -> dict[str, str]:
     texts = [spec] if dump is None else [spec, dump]
     return {
         "spec": hashlib.sha256(b"\0".join(texts)).hexdigest(),
         "metainfer": _tree_digest(_PACKAGE),
-        "contracts": _tree_digest(ckb),
-        "isa": host_isa(Knowledge(ckb)),
+        "contracts": knowledge.digest(),
+        "isa": host_isa(knowledge),
     }
 
 

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from metainfer.ir.diagnostics import error
 from metainfer.passes.context import CompilerContext
-from metainfer.resources import ckb_dir
 
 
 def quiet(message: str) -> None:
@@ -20,7 +18,10 @@ def compiler_context(
     cc: str | None = None,
     report: Callable[[str], None] = quiet,
 ) -> CompilerContext:
-    """The context that `metainfer` and `metainfer-opt` compile in; `cc` names a C compiler."""
+    """The context that `metainfer` and `metainfer-opt` compile in.
+
+    `ckb` is a folder of contracts laid over ours, `cc` names a C compiler.
+    """
     from metainfer.codegen.c.toolchain import find_compiler
     from metainfer.driver.linker import Linker
     from metainfer.driver.providers import RuleProvider
@@ -34,15 +35,7 @@ def compiler_context(
 
 def reading_context(ckb: Path | None = None) -> CompilerContext:
     """A context that reads IR and runs passes, but has nobody to write or judge kernels."""
+    ctx = CompilerContext(overlay=ckb)
     if ckb is not None:
-        _check_contracts(ckb)
-    return CompilerContext(ckb=ckb or ckb_dir())
-
-
-def _check_contracts(folder: Path) -> None:
-    if not folder.is_dir():
-        raise error(f"--ckb {folder}: no such folder")
-    if not any(folder.glob("*/*/contract.yaml")):
-        raise error(
-            f"--ckb {folder}: no contracts in it", help="they lie in KIND/NAME/contract.yaml"
-        )
+        ctx.knowledge.check()
+    return ctx

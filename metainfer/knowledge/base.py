@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from metainfer.ir.diagnostics import Note, did_you_mean, error
+from metainfer.knowledge import overlay as overlays
 from metainfer.knowledge import strict_yaml
 from metainfer.knowledge.contracts import AnyContract, Contract
 
+CONTRACT = "contract.yaml"
 ContractT = TypeVar("ContractT", bound=Contract)
 
 
@@ -27,9 +30,10 @@ class Fragment:
 
 @dataclass
 class Knowledge:
-    """Typed access to the contracts below `root`."""
+    """Typed access to the contracts below `root`, and to those of an overlay before them."""
 
     root: Path
+    overlay: Path | None = None
     _loaded: dict[str, Contract] = field(default_factory=dict)
 
     def get(self, id_: str, kind: type[ContractT]) -> ContractT:
@@ -43,10 +47,8 @@ class Knowledge:
 
     def ids(self, kind: str) -> list[str]:
         """Ids of all contracts of a kind, sorted."""
-        folder = self.root / kind
-        if not folder.is_dir():
-            return []
-        return sorted(f"{kind}/{p.parent.name}" for p in folder.glob("*/contract.yaml"))
+        folders = self.folders.items()
+        return [i for i, p in folders if i.startswith(f"{kind}/") and (p / CONTRACT).is_file()]
 
     def all(self, kind: str, type_: type[ContractT]) -> list[ContractT]:
         """All contracts of a kind, by id."""
@@ -54,7 +56,7 @@ class Knowledge:
 
     def fragment(self, id_: str, name: str) -> Fragment:
         """A file beside the contract."""
-        path = self.root / id_ / name
+        path = self.path(id_, name)
         if not path.is_file():
             raise error(f"contract {id_} has no {name}", notes=[Note(f"looked for {path}")])
         return Fragment(f"ckb/{id_}/{name}", _read_text(path))
@@ -62,19 +64,41 @@ class Knowledge:
     def hash(self, id_: str) -> str:
         """SHA-256 over the names and bytes of the contract's files."""
         digest = hashlib.sha256()
-        for path in sorted((self.root / id_).iterdir()):
+        for path in sorted(self.path(id_).iterdir()):
             if path.is_file():
                 data = path.read_bytes()
                 digest.update(f"{path.name} {len(data)}\n".encode() + data)
         return digest.hexdigest()
 
+    def check(self) -> None:
+        """DiagnosticError if the overlay does not fit; otherwise the first question says so."""
+        self.folders  # noqa: B018
+
+    def digest(self) -> str:
+        """SHA-256 over all contracts that count, whichever folder they come from."""
+        lines = [f"{id_} {self.hash(id_)}\n" for id_ in self.folders]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def path(self, id_: str, name: str = "") -> Path:
+        """Where a contract's folder, or the file `name` in it, lies or would lie."""
+        return self.folders.get(id_, self.root / id_) / name
+
+    def files(self, kind: str, name: str) -> list[Path]:
+        """The files `name` of all folders of a kind that have one, by id."""
+        paths = [p / name for i, p in self.folders.items() if i.startswith(f"{kind}/")]
+        return [path for path in paths if path.is_file()]
+
+    @cached_property
+    def folders(self) -> dict[str, Path]:
+        """The folder of every id; DiagnosticError if the overlay does not fit."""
+        return overlays.effective(self.root, self.overlay)
+
     def _load(self, id_: str) -> Contract:
         import pydantic
 
-        path = self.root / id_ / "contract.yaml"
-        if not path.is_file():
-            known = self.ids(id_.split("/")[0])
+        if id_ not in (known := self.ids(id_.split("/")[0])):
             raise error(f"no contract {id_} in {self.root}", help=did_you_mean(id_, known))
+        path = self.path(id_, CONTRACT)
         data = strict_yaml.load(_read_text(path), str(path))
         adapter: pydantic.TypeAdapter[Contract] = pydantic.TypeAdapter(AnyContract)
         try:

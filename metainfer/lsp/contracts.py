@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metainfer.ir.diagnostics import DiagnosticError
-from metainfer.knowledge.base import Knowledge
+from metainfer.knowledge.base import CONTRACT, Knowledge
 from metainfer.knowledge.contracts import Contract, Family, Hardware, Quant
 from metainfer.lsp.spot import Spot
 
@@ -44,7 +44,7 @@ def describe(known: Known) -> str:
 
 
 def _path(contract: Contract, knowledge: Knowledge) -> Path:
-    return knowledge.root / contract.id / "contract.yaml"
+    return knowledge.path(contract.id, CONTRACT)
 
 
 def _format(word: str, knowledge: Knowledge) -> Known | None:

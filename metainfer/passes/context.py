@@ -55,6 +55,8 @@ class CompilerContext(Context):
     """xDSL's context with our dialects, plus what our passes need."""
 
     ckb: Path = field(default_factory=ckb_dir)
+    overlay: Path | None = None
+    """Private contracts, laid over those of `ckb`."""
     providers: Sequence[BodyProvider] = ()
     gate: Gate | None = None
     download: bool = True
@@ -71,7 +73,7 @@ class CompilerContext(Context):
         """The knowledge base, read when the first pass asks for it."""
         from metainfer.knowledge.base import Knowledge
 
-        return Knowledge(self.ckb)
+        return Knowledge(self.ckb, self.overlay)
 
 
 def knowledge_of(ctx: Context) -> Knowledge:

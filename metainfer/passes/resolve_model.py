@@ -89,10 +89,9 @@ def open_model(module: ModuleOp, ctx: Context) -> Checkpoint:
 
 def config_maps(knowledge: Knowledge) -> list[ConfigMap]:
     """What is known about the `config.json` of model folders."""
-    paths = sorted((knowledge.root / "config_map").glob("*/map.yaml"))
     return [
         parse_config_map(strict_yaml.load(p.read_text(encoding="utf-8"), str(p)), str(p))
-        for p in paths
+        for p in knowledge.files("config_map", "map.yaml")
     ]
 
 

@@ -15,8 +15,10 @@ from metainfer.codegen.c.toolchain import Compiler, find_compiler
 from metainfer.driver import fresh
 from metainfer.driver.fresh import inputs_of, model_inputs, why_stale
 from metainfer.ir.diagnostics import DiagnosticError
+from metainfer.knowledge.base import Knowledge
 from metainfer.resources import ckb_dir
 
+KNOWLEDGE = Knowledge(ckb_dir())
 SPEC, MODEL = b"engine tiny {}\n", b"weights"
 
 
@@ -34,7 +36,7 @@ class Folder:
         self.out.mkdir()
         (self.out / "engine.so").write_bytes(b"code")
         (self.out / "weights.bin").write_bytes(b"packed")
-        inputs = inputs_of(SPEC, None, ckb_dir(), find_compiler())
+        inputs = inputs_of(SPEC, None, KNOWLEDGE, find_compiler())
         self.manifest: dict[str, Any] = {
             "inputs": inputs | model_inputs("file:m.gguf", _sha256(MODEL)),
             "files": {"engine.so": _sha256(b"code"), "weights.bin": _sha256(b"packed")},
@@ -69,7 +71,7 @@ def test_another_spec_or_model(folder: Folder) -> None:
 
 
 def test_a_resumed_build_is_not_what_the_spec_gives(folder: Folder) -> None:
-    folder.manifest["inputs"] |= inputs_of(SPEC, b"dump", ckb_dir(), find_compiler())
+    folder.manifest["inputs"] |= inputs_of(SPEC, b"dump", KNOWLEDGE, find_compiler())
     folder.save()
     assert folder.reason() == "the spec has changed"
 
@@ -82,9 +84,9 @@ def test_a_downloaded_model_may_be_gone(folder: Folder) -> None:
 
 def test_other_contracts(folder: Folder, tmp_path: Path) -> None:
     ckb = tmp_path / "ckb"
-    shutil.copytree(ckb_dir(), ckb)
+    shutil.copytree(ckb_dir() / "fusion", ckb / "fusion")
     assert folder.reason(ckb) is None
-    (ckb / "notes.txt").write_text("")
+    (ckb / "fusion/qkv/notes.txt").write_text("")
     assert folder.reason(ckb) == "the contracts have changed"
 
 
@@ -120,7 +122,7 @@ def test_source_files_decide_and_byte_code_does_not(
     (tmp_path / "a.py").write_text("1")
 
     def digest() -> str:
-        return inputs_of(SPEC, None, ckb_dir(), Compiler(("true",)))["metainfer"]
+        return inputs_of(SPEC, None, KNOWLEDGE, Compiler(("true",)))["metainfer"]
 
     before = digest()
     (tmp_path / "__pycache__").mkdir()
