@@ -66,8 +66,23 @@ def parse_module(text: str, filename: str, ctx: Context) -> ModuleOp:
 def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:
     """The text of `module`, ending in a newline: custom or generic form, with or without `loc`."""
     out = StringIO()
-    Printer(out, print_generic_format=generic, print_debuginfo=locations).print_op(module)
+    _Printer(out, print_generic_format=generic, print_debuginfo=locations).print_op(module)
     return out.getvalue() + "\n"
+
+
+class _Printer(Printer):
+    """xDSL's printer, but for strings, which that writes character by character."""
+
+    def print_bytes_literal(self, bytestring: bytes) -> None:
+        """As xDSL, which escapes backslashes, quotes and all but printable ASCII."""
+        self.print_string(f'"{_ESCAPED.sub(_escape, bytestring.decode("latin-1"))}"')
+
+
+_ESCAPED = re.compile(r"[^ !#-\[\]-~]")
+
+
+def _escape(match: re.Match[str]) -> str:
+    return "\\\\" if match[0] == "\\" else f"\\{ord(match[0]):02X}"
 
 
 def place_of(op: Operation) -> Place | None:

@@ -76,29 +76,32 @@ def build_tokenizer(metadata: Mapping[str, Value]) -> Tokenizer:
     """
     from tokenizers import Tokenizer
 
-    if _model(metadata) == BYTE_BPE:
-        return build_byte_bpe(metadata)
-    if _model(metadata) == HUGGING_FACE:
-        return load_json(_hugging_face_json(metadata), "tokenizer.json")
     return Tokenizer.from_str(tokenizer_json(metadata))
 
 
 def tokenizer_json(metadata: Mapping[str, Value]) -> str:
     """The same as the text of a `tokenizer.json`.
 
-    Deriving SentencePiece merges takes seconds, so the result is kept in `cache_dir()/tokenizers`
-    under a digest of everything it depends on.
+    Deriving SentencePiece merges takes seconds, and checking others a good part of one, so the
+    result is kept in `cache_dir()/tokenizers` under a digest of everything it depends on.
     """
-    if _model(metadata) != SPM:
-        return build_tokenizer(metadata).to_str()
     entry = _entry(metadata)
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return entry.read_text("utf-8")
-    derived = build_spm(metadata).to_str()
+    derived = _derived(metadata).to_str()
     # The store only saves time: a cache that cannot be written costs a second derivation.
     with contextlib.suppress(OSError):
         write_atomic(entry, derived)
     return derived
+
+
+def _derived(metadata: Mapping[str, Value]) -> Tokenizer:
+    model = _model(metadata)
+    if model == BYTE_BPE:
+        return build_byte_bpe(metadata)
+    if model == SPM:
+        return build_spm(metadata)
+    return load_json(_hugging_face_json(metadata), "tokenizer.json")
 
 
 def tokenizer_facts(metadata: Mapping[str, Value]) -> TokenizerFacts:

@@ -22,6 +22,7 @@ from metainfer.resources import ckb_dir
 
 if TYPE_CHECKING:
     from metainfer.knowledge.base import Knowledge
+    from metainfer.models.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class CompilerContext(Context):
     download: bool = True
     base: Path | None = None
     """Folder that relative `file:` sources start from; default: that of the file they stand in."""
+    checkpoints: dict[Path, Checkpoint] = field(default_factory=dict)
+    """Model files that were read, by path."""
     rewrites: Rewrites = field(default_factory=Rewrites)
     """What the passes count, and the limit that they heed."""
 
@@ -86,3 +89,8 @@ def knowledge_of(ctx: Context) -> Knowledge:
 def rewrites_of(ctx: Context) -> Rewrites:
     """The run's counters; ones that nobody reads for a plain xDSL context."""
     return ctx.rewrites if isinstance(ctx, CompilerContext) else Rewrites()
+
+
+def checkpoints_of(ctx: Context) -> dict[Path, Checkpoint]:
+    """The model files that the context has read; none for a plain xDSL context."""
+    return ctx.checkpoints if isinstance(ctx, CompilerContext) else {}

@@ -39,7 +39,7 @@ from metainfer.models.source import Progress, digest_of, resolve_source
 from metainfer.models.tensors import Checkpoint, Tensor, TensorFormat
 from metainfer.passes import expressions
 from metainfer.passes.base import MetaPass
-from metainfer.passes.context import CompilerContext, knowledge_of
+from metainfer.passes.context import CompilerContext, checkpoints_of, knowledge_of
 from metainfer.passes.imports import import_format
 from metainfer.passes.resolve_uses import resolve_uses
 from metainfer.passes.settle import refuse_early, settle
@@ -81,10 +81,13 @@ def _base(ctx: Context, place: Place | None) -> Path:
 
 
 def open_model(module: ModuleOp, ctx: Context) -> Checkpoint:
-    """The model of the spec, its header read and checked."""
-    knowledge = knowledge_of(ctx)
-    formats = tensor_formats(knowledge)
-    return open_checkpoint(model_path(module, ctx), formats, lambda: config_maps(knowledge))
+    """The model of the spec, its header read and checked; once for each context."""
+    path, read = model_path(module, ctx), checkpoints_of(ctx)
+    if path not in read:
+        knowledge = knowledge_of(ctx)
+        formats = tensor_formats(knowledge)
+        read[path] = open_checkpoint(path, formats, lambda: config_maps(knowledge))
+    return read[path]
 
 
 def config_maps(knowledge: Knowledge) -> list[ConfigMap]:

@@ -5,6 +5,7 @@ Prints what the IR says and decides nothing. Names are the IR's; every offset is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -95,7 +96,7 @@ def _unused(func: kernel.FuncOp, module: ModuleOp) -> list[str]:
     assert func.body is not None
     words = set[str]()
     for line in func.body:
-        words |= set("".join(c if c.isalnum() or c == "_" else " " for c in line.data).split())
+        words.update(re.findall(r"\w+", line.data))
     return [f"(void){a.name};" for a in signature(func, module) if a.name not in words]
 
 
