@@ -216,13 +216,14 @@ def _running(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="VALUE",
-        help="an argument: X.npy, random, ids:1,2,3@POSITION, empty or STATE.npz",
+        help="an argument: X.npy, random, integers, ids:1,2,3@POSITION, empty or STATE.npz",
     )
     group.add_argument(
         "--mode",
-        choices=("value", "magnitude"),
+        choices=("value", "magnitude", "exact"),
         default="value",
-        help="values alone, or with the error that a float32 engine may have",
+        help="values alone, with the error that a float32 engine may have, or with where it may "
+        "have none",
     )
     _flag(group, "--trace", "print every op's results to standard error")
     group.add_argument("--layer", type=_count, metavar="N", help="the layer to run a function for")

@@ -19,6 +19,7 @@ from metainfer.driver.samples import (
     RandomWeights,
     layers_of,
     random_array,
+    random_integers,
     seeded,
 )
 from metainfer.interp.batch import Batch
@@ -38,9 +39,10 @@ from metainfer.passes.context import CompilerContext
 FORMS = {
     "batch": "ids:1,2,3 or ids:1,2,3@4 (from position 4 on); sequences apart by '/'",
     "state": "empty, or FILE.npz with k and v of one sequence: (positions, kv_heads, head_dim)",
-    "tensor": "FILE.npy, or random",
+    "tensor": "FILE.npy, random, or integers (from -8 to 8)",
 }
 """What an argument may look like, by kind of parameter."""
+DRAWN = {"random": random_array, "integers": random_integers}
 
 
 @dataclass(frozen=True)
@@ -175,8 +177,8 @@ def _argument(
         return _state(text, layer)
     if not isinstance(type_, TensorType):
         raise error(f"--arg {text}: no value of type {type_} can be given")
-    if text == "random":
-        return random_array(seeded(seed, "argument", number), type_, dims)
+    if text in DRAWN:
+        return DRAWN[text](seeded(seed, "argument", number), type_, dims)
     array = _load(text, ".npy")
     shape = sizes(type_)
     fits = array.ndim == len(shape) and all(
@@ -285,8 +287,15 @@ def _describe_array(value: Array | Bounded) -> str:
     rms = float(np.sqrt(np.mean(np.square(numbers))))
     text = f"{shape}: {_g(numbers.min())} to {_g(numbers.max())}, rms {_g(rms)}"
     if isinstance(value, Bounded):
-        text += f", bound {_g(bound_of(value).max())}"
+        text += f", bound {_bound(bound_of(value))}"
     return text
+
+
+def _bound(bound: Array) -> str:
+    if np.isfinite(bound).all():
+        return _g(bound.max())
+    exact = int((bound == 0).sum())
+    return f"inf, 0 in {exact} of {bound.size}" if exact else "inf"
 
 
 def _g(number: float) -> str:

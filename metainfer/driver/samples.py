@@ -184,12 +184,23 @@ def random_array(
     rng: np.random.Generator, type_: TensorType[Attribute], dims: Mapping[str, int]
 ) -> Array:
     """Normal numbers that an f32 can hold, in the shape that the type has for these sizes."""
+    return rng.standard_normal(_shape(type_, dims)).astype(np.float32).astype(np.float64)
+
+
+def random_integers(
+    rng: np.random.Generator, type_: TensorType[Attribute], dims: Mapping[str, int]
+) -> Array:
+    """Whole numbers from -8 to 8, whose sums and products are exact in f32."""
+    return rng.integers(-8, 8, _shape(type_, dims), endpoint=True).astype(np.float64)
+
+
+def _shape(type_: TensorType[Attribute], dims: Mapping[str, int]) -> list[int]:
     shape = []
     for size in sizes(type_):
         if isinstance(size, str) and size not in dims:
             raise error(f"the size '{size}' of {type_} is not known", help="declare it in dims")
         shape.append(dims[size] if isinstance(size, str) else size)
-    return rng.standard_normal(shape).astype(np.float32).astype(np.float64)
+    return shape
 
 
 def random_batch(module: ModuleOp, case: Case) -> Batch:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from metainfer.interp import ops
+from metainfer.interp.attention import attend_bound
 from metainfer.interp.decode import Roundings
 from metainfer.interp.matrix import Matrix, chunks
 from metainfer.interp.numerics import Array, Bounded, Ints, Numerics
@@ -111,6 +112,9 @@ def gated_act(gate: Bounded, up: Bounded, act: ops.Gate, numerics: Numerics) -> 
     units = (4 * (1 + factor) + 1) * numerics.unit
     underflow = numerics.tiny * ((1 + np.abs(z)) * up_reached + 1)
     return inherited + units * (f + moved) * up_reached + underflow
+
+
+attend = attend_bound
 
 
 def scale(x: Bounded, factor: float, numerics: Numerics) -> Array:

@@ -5,7 +5,8 @@ float64, so a decoded value is the exact result on the stored bits. An array has
 first and may have length 1 where its value repeats; `_full` gives it the shape of its type.
 
 `terms` runs the same region with absolute values at each float step, so that a weight `d*q - m`
-counts as `|d*q| + |m|`: the terms that an implementation may form and sum apart.
+counts as `|d*q| + |m|`: the terms that an implementation may form and sum apart. `quanta` runs it
+with the lowest set bits.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from metainfer.interp.numerics import Array, Bytes
+from metainfer.interp.numerics import Array, Bytes, quantum
 from metainfer.ir.diagnostics import error
 from metainfer.ir.dialects.infer import (
     CastOp,
@@ -227,14 +228,39 @@ TERMS = Reading(
 """For each value the magnitudes of its terms, summed."""
 
 
+def _quantum(step: Step) -> Step:
+    """The step, with quanta in place of floats."""
+
+    def run(op: Operation, args: tuple[Blocks, ...]) -> Blocks:
+        y = step(op, args)
+        return quantum(y) if isinstance(_element(op.results[0].type), AnyFloat) else y
+
+    return run
+
+
+QUANTA = Reading(
+    quantum,
+    {
+        **VALUES.steps,
+        arith.ConstantOp: _quantum(_constant),
+        arith.AddfOp: _elementwise(np.minimum),
+        arith.SubfOp: _elementwise(np.minimum),
+        CastOp: _quantum(_cast),
+        LookupOp: _quantum(_lookup),
+    },
+)
+"""For each value a number that it and all its terms are multiples of: see `numerics.quantum`."""
+
+
 # === Running a region ===
 
 
 def decode_blocks(format_: FormatOp, raw: Bytes, count: int, reading: Reading = VALUES) -> Array:
     """The values of `count` stored blocks: (count, block) float64.
 
-    `reading` is `VALUES`, or `TERMS` for magnitudes. Raises ValueError when `raw` has another size,
-    DiagnosticError for an op or type that has no meaning in a decode region.
+    `reading` is `VALUES`, `TERMS` for magnitudes, or `QUANTA` for lowest bits. Raises ValueError
+    when `raw` has another size, DiagnosticError for an op or type that has no meaning in a decode
+    region.
     """
     data = np.frombuffer(raw, np.uint8)
     if data.size != count * format_.bytes.value.data:

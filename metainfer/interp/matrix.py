@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from metainfer.interp.decode import TERMS, Roundings, decode_matrix, roundings
-from metainfer.interp.numerics import Array, Bytes
+from metainfer.interp.decode import QUANTA, TERMS, Roundings, decode_matrix, roundings
+from metainfer.interp.numerics import Array, Bytes, quantum
 from metainfer.ir.dialects.infer import FormatOp
 
 Rows: TypeAlias = slice | NDArray[np.integer]
@@ -37,6 +37,10 @@ class Matrix(Protocol):
 
     def terms(self, rows: Rows) -> Array:
         """The magnitudes of the terms of each element, summed: at least `|values|`."""
+        ...
+
+    def quanta(self, rows: Rows) -> Array:
+        """What each element and its terms are multiples of: `numerics.quantum`."""
         ...
 
 
@@ -109,6 +113,10 @@ class QuantMatrix:
         raw = self._stored(rows)
         return decode_matrix(self.format, raw.reshape(-1), len(raw), self.cols, TERMS)
 
+    def quanta(self, rows: Rows) -> Array:
+        raw = self._stored(rows)
+        return decode_matrix(self.format, raw.reshape(-1), len(raw), self.cols, QUANTA)
+
     def _stored(self, rows: Rows) -> NDArray[np.uint8]:
         return np.frombuffer(self.raw, np.uint8).reshape(self.rows, self._row_bytes())[rows]
 
@@ -136,3 +144,6 @@ class DenseMatrix:
 
     def terms(self, rows: Rows) -> Array:
         return np.abs(self.values(rows))
+
+    def quanta(self, rows: Rows) -> Array:
+        return quantum(self.values(rows))

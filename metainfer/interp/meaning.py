@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from metainfer.interp import bounds, ops
-from metainfer.interp.attention import Heads, attend, attend_bound
+from metainfer.interp.attention import Heads, attend
 from metainfer.interp.batch import Batch
 from metainfer.interp.matrix import DenseMatrix, Matrix, QuantMatrix
 from metainfer.interp.numerics import Array, Bounded, Ints, Numerics, bound_of, value_of
@@ -27,6 +27,30 @@ Value: TypeAlias = Array | Bounded | QuantMatrix | DenseMatrix | Batch | State
 """What an SSA value stands for."""
 
 
+class Rules(Protocol):
+    """How far an op's result may be off, from its operands: the module `bounds`, or `exactness`."""
+
+    def linear(self, x: Bounded, w: Matrix, rows: Ints | None, numerics: Numerics) -> Array: ...
+    def decoded(self, w: Matrix, rows: Ints, numerics: Numerics) -> Array: ...
+    def add(self, a: Bounded, b: Bounded, numerics: Numerics) -> Array: ...
+    def scale(self, x: Bounded, factor: float, numerics: Numerics) -> Array: ...
+    def rope(
+        self, x: Bounded, pos: Ints, head_dim: int, theta: float, pairing: str, numerics: Numerics
+    ) -> Array: ...
+    def stored(self, x: Bounded, element: str) -> Array: ...
+    def rms_norm(self, x: Bounded, w: Bounded, eps: float, numerics: Numerics) -> Array: ...
+    def gated_act(self, gate: Bounded, up: Bounded, act: ops.Gate, numerics: Numerics) -> Array: ...
+    def attend(
+        self,
+        q: Bounded,
+        state: State,
+        layer: int | None,
+        batch: Batch,
+        heads: Heads,
+        numerics: Numerics,
+    ) -> Array: ...
+
+
 @dataclass(frozen=True)
 class Scope:
     """What the meaning of an op depends on besides its operands."""
@@ -37,6 +61,8 @@ class Scope:
     """The layer whose weights and state slab are meant."""
     state_type: Callable[[str], StateOp]
     """The definition of a state symbol."""
+    rules: Rules = bounds
+    """Where bounds come from."""
     rows: Ints | None = None
     """Which columns of a kernel's linear results are wanted; None: all."""
 
@@ -60,7 +86,9 @@ def _matrix(w: Real | Matrix) -> Matrix:
 
 def _embed(scope: Scope, op: infer.EmbedOp, batch: Batch, w: Real | Matrix) -> tuple[Value, ...]:
     matrix = _matrix(w)
-    return scope.result(matrix.values(batch.ids), lambda n: bounds.decoded(matrix, batch.ids, n))
+    return scope.result(
+        matrix.values(batch.ids), lambda n: scope.rules.decoded(matrix, batch.ids, n)
+    )
 
 
 def _linear(
@@ -71,7 +99,7 @@ def _linear(
         return (product,)
     return scope.result(
         value_of(product) + value_of(bias),
-        lambda n: bounds.add(_bounded(product), _bounded(bias), n),
+        lambda n: scope.rules.add(_bounded(product), _bounded(bias), n),
     )
 
 
@@ -82,7 +110,7 @@ def _product(scope: Scope, op: infer.LinearOp, x: Real, w: Real | Matrix) -> tup
         rows = rows[rows < matrix.rows] if _reaches_outputs_by_element(op.result) else None
     return scope.result(
         ops.linear(value_of(x), matrix, rows),
-        lambda n: bounds.linear(_bounded(x), matrix, rows, n),
+        lambda n: scope.rules.linear(_bounded(x), matrix, rows, n),
     )
 
 
@@ -106,7 +134,7 @@ def _rms_norm(scope: Scope, op: infer.RmsNormOp, x: Real, w: Real) -> tuple[Valu
 
     return scope.result(
         ops.rms_norm(runs(value_of(x)), value_of(w), eps).reshape(shape),
-        lambda n: bounds.rms_norm(
+        lambda n: scope.rules.rms_norm(
             Bounded(runs(value_of(x)), runs(bound_of(x))), _bounded(w), eps, n
         ).reshape(shape),
     )
@@ -114,7 +142,9 @@ def _rms_norm(scope: Scope, op: infer.RmsNormOp, x: Real, w: Real) -> tuple[Valu
 
 def _rope(scope: Scope, op: infer.RopeOp, x: Real, batch: Batch) -> tuple[Value, ...]:
     how = (batch.pos, op.head_dim.value.data, op.theta.value.data, op.pairing.data)
-    return scope.result(ops.rope(value_of(x), *how), lambda n: bounds.rope(_bounded(x), *how, n))
+    return scope.result(
+        ops.rope(value_of(x), *how), lambda n: scope.rules.rope(_bounded(x), *how, n)
+    )
 
 
 def _state_append(
@@ -126,7 +156,7 @@ def _state_append(
         shape = (batch.tokens, *type_.get_shape())
         rows[part] = value_of(x).reshape(shape)
         if scope.numerics is not None:
-            bound = bounds.stored(_bounded(x), str(type_.element_type))
+            bound = scope.rules.stored(_bounded(x), str(type_.element_type))
             rows[f"{part}_bound"] = bound.reshape(shape)
     return (state.append(scope.layer, batch, rows),)
 
@@ -149,13 +179,13 @@ def _attend(
     )
     return scope.result(
         attend(value_of(q), state, scope.layer, batch, heads),
-        lambda n: attend_bound(_bounded(q), state, scope.layer, batch, heads, n),
+        lambda n: scope.rules.attend(_bounded(q), state, scope.layer, batch, heads, n),
     )
 
 
 def _add(scope: Scope, op: infer.AddOp, a: Real, b: Real) -> tuple[Value, ...]:
     return scope.result(
-        value_of(a) + value_of(b), lambda n: bounds.add(_bounded(a), _bounded(b), n)
+        value_of(a) + value_of(b), lambda n: scope.rules.add(_bounded(a), _bounded(b), n)
     )
 
 
@@ -163,13 +193,13 @@ def _gated_act(scope: Scope, op: infer.GatedActOp, gate: Real, up: Real) -> tupl
     act = ops.GATES[op.act.data]
     return scope.result(
         ops.gated_act(value_of(gate), value_of(up), act),
-        lambda n: bounds.gated_act(_bounded(gate), _bounded(up), act, n),
+        lambda n: scope.rules.gated_act(_bounded(gate), _bounded(up), act, n),
     )
 
 
 def _scale(scope: Scope, op: infer.ScaleOp, x: Real) -> tuple[Value, ...]:
     factor = op.factor.value.data
-    return scope.result(factor * value_of(x), lambda n: bounds.scale(_bounded(x), factor, n))
+    return scope.result(factor * value_of(x), lambda n: scope.rules.scale(_bounded(x), factor, n))
 
 
 def _select_last(scope: Scope, op: infer.SelectLastOp, x: Real, batch: Batch) -> tuple[Value, ...]:

@@ -45,6 +45,14 @@ def over_rest(x: Array, share: Array) -> Array:
     return quotient
 
 
+def quantum(x: Array) -> Array:
+    """The value of the lowest set bit of each number, infinite for 0: each is a multiple of it."""
+    mantissa, exponent = np.frexp(x)
+    bits = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.ldexp((bits & -bits).astype(np.float64), exponent - 53)
+    return np.where(x == 0, np.inf, lowest)
+
+
 @dataclass(frozen=True)
 class Bounded:
     """A value and, element by element, how far a correct implementation may be from it.

@@ -11,6 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from metainfer.interp import bounds, exactness
 from metainfer.interp.matrix import DecodeCache
 from metainfer.interp.meaning import MEANING, Meaning, Scope, Value
 from metainfer.interp.numerics import F32, Bounded, Numerics
@@ -20,7 +21,7 @@ from metainfer.ir.dialects import infer, kernel
 from metainfer.ir.symbols import symbols
 from metainfer.ir.text import place_of
 
-Mode = Literal["value", "magnitude"]
+Mode = Literal["value", "magnitude", "exact"]
 Observer = Callable[[str, int | None, Value], None]
 """Called with a value's name (its name hint, else its op's; `@f` for the first result of a layer
 function f), its layer and the value."""
@@ -33,7 +34,8 @@ class Interpreter:
     """Gives the functions of a module their meaning.
 
     In mode `value` arrays are float64. In mode `magnitude` they are `Bounded`: the same values,
-    with the error that an implementation in `numerics` may have; bare arrays given are exact.
+    with the error that an implementation in `numerics` may have; bare arrays given are exact. In
+    mode `exact` the bound is 0 where no correct implementation rounds, and infinite elsewhere.
 
     `cache_bytes` bounds the decoded weights kept between calls; without it an op holds its stored
     weight and at most `matrix.CHUNK` decoded values of it at a time.
@@ -56,9 +58,10 @@ class Interpreter:
         self._trace = trace
         self._cache = DecodeCache(cache_bytes) if cache_bytes else None
         self._scope = Scope(
-            numerics if mode == "magnitude" else None,
+            None if mode == "value" else numerics,
             layer=None,
             state_type=lambda name: self.find(name, infer.StateOp),
+            rules=exactness if mode == "exact" else bounds,
         )
 
     def run(self, function: str, *args: Value, layer: int | None = None) -> tuple[Value, ...]:
