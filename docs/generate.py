@@ -1,7 +1,7 @@
 """Writes the generated pages: `python docs/generate.py`; with `--check` it only says what differs.
 
-`metainfer-opt.md` keeps its prose and gets the output of its commands; `dialects.md` and
-`passes.md` come from the definitions.
+`metainfer-opt.md` and the guides keep their prose and get the output of their commands;
+`dialects.md` and `passes.md` come from the definitions.
 """
 
 from __future__ import annotations
@@ -17,8 +17,16 @@ from language import language_page  # noqa: E402
 from reference import dialects_page, passes_page  # noqa: E402
 
 
+def guides() -> dict[str, str]:
+    """The guides by file name."""
+    return {
+        f"guides/{path.name}": with_output(path.read_text(encoding="utf-8"), DOCS / "examples")
+        for path in sorted((DOCS / "guides").glob("*.md"))
+    }
+
+
 def pages() -> dict[str, str]:
-    """Every generated page by file name."""
+    """Every other generated page by file name."""
     prose = (DOCS / "metainfer-opt.md").read_text(encoding="utf-8")
     return {
         "metainfer-opt.md": with_output(prose, DOCS / "examples"),
@@ -31,7 +39,7 @@ def pages() -> dict[str, str]:
 def main() -> int:
     """Write all pages, or name those that are stale; 1 if there are any."""
     stale = []
-    for name, text in pages().items():
+    for name, text in (pages() | guides()).items():
         path = DOCS / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

@@ -252,6 +252,27 @@ QUANTA = Reading(
 """For each value a number that it and all its terms are multiples of: see `numerics.quantum`."""
 
 
+def _operand(which: int) -> Step:
+    """The sum's operand alone, as if the other were 0."""
+
+    def run(op: Operation, args: tuple[Blocks, ...]) -> Blocks:
+        shape = np.broadcast_shapes(*(x.shape for x in args))
+        negated = which == 1 and isinstance(op, arith.SubfOp)
+        return np.broadcast_to(-args[which] if negated else args[which], shape).copy()
+
+    return run
+
+
+KINDS = tuple(
+    Reading(
+        VALUES.floats,
+        {**VALUES.steps, arith.AddfOp: _operand(which), arith.SubfOp: _operand(which)},
+    )
+    for which in (0, 1)
+)
+"""The two kinds of terms of values that are one sum, such as `d*q` and `m`."""
+
+
 # === Running a region ===
 
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute
 
+from metainfer.interp import bounds
 from metainfer.interp.batch import Batch
 from metainfer.interp.matrix import DenseMatrix, QuantMatrix
-from metainfer.interp.meaning import Value
+from metainfer.interp.meaning import Rules, Value
 from metainfer.interp.numerics import F32, Bounded, Ints, Numerics
 from metainfer.interp.run import Interpreter
 from metainfer.interp.state import Slots, State
@@ -41,12 +42,14 @@ def evaluate(
     rows: Sequence[int] | None = None,
     *,
     numerics: Numerics = F32,
+    rules: Rules = bounds,
 ) -> Evaluation:
     """The results of `kernel` on `inputs`, by argument and result name; inputs are left unchanged.
 
     `module` defines the formats and states that the kernel mentions. With `rows`, a linear whose
     result reaches the outputs only element by element is computed in those columns; elsewhere
-    values and bounds are NaN. Raises ValueError for inputs that do not fit the signature.
+    values and bounds are NaN. `rules` say how bounds come about. Raises ValueError for inputs that
+    do not fit the signature.
     """
     names = [name.data for name in kernel.arguments]
     if set(names) != set(inputs):
@@ -55,7 +58,9 @@ def evaluate(
     dims = bind_dims(kernel.function_type.inputs.data, args)
     interpreter = Interpreter(module, mode="magnitude", numerics=numerics)
     wanted = None if rows is None else np.asarray(rows, np.int32)
-    results = interpreter.run_kernel(kernel, args, replace(interpreter.scope, rows=wanted))
+    results = interpreter.run_kernel(
+        kernel, args, replace(interpreter.scope, rows=wanted, rules=rules)
+    )
     outputs = {n.data: _output(r) for n, r in zip(kernel.outputs, results, strict=True)}
     return Evaluation(outputs, dims)
 

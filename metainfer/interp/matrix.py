@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from metainfer.interp.decode import QUANTA, TERMS, Roundings, decode_matrix, roundings
+from metainfer.interp.decode import KINDS, QUANTA, TERMS, Roundings, decode_matrix, roundings
 from metainfer.interp.numerics import Array, Bytes, quantum
 from metainfer.ir.dialects.infer import FormatOp
 
@@ -41,6 +41,10 @@ class Matrix(Protocol):
 
     def quanta(self, rows: Rows) -> Array:
         """What each element and its terms are multiples of: `numerics.quantum`."""
+        ...
+
+    def kinds(self, rows: Rows) -> list[Array]:
+        """The values as a sum of kinds of terms, which an implementation may sum apart."""
         ...
 
 
@@ -117,6 +121,13 @@ class QuantMatrix:
         raw = self._stored(rows)
         return decode_matrix(self.format, raw.reshape(-1), len(raw), self.cols, QUANTA)
 
+    def kinds(self, rows: Rows) -> list[Array]:
+        if self.roundings.terms != len(KINDS):
+            return [self.values(rows)]
+        raw = self._stored(rows)
+        flat = raw.reshape(-1)
+        return [decode_matrix(self.format, flat, len(raw), self.cols, kind) for kind in KINDS]
+
     def _stored(self, rows: Rows) -> NDArray[np.uint8]:
         return np.frombuffer(self.raw, np.uint8).reshape(self.rows, self._row_bytes())[rows]
 
@@ -147,3 +158,6 @@ class DenseMatrix:
 
     def quanta(self, rows: Rows) -> Array:
         return quantum(self.values(rows))
+
+    def kinds(self, rows: Rows) -> list[Array]:
+        return [self.values(rows)]

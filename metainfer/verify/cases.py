@@ -43,7 +43,7 @@ class Facts:
     state: bool
     rope: bool
     exact: bool
-    """Whether every result is exact where all values are small integers."""
+    """Whether some op is exact where all values are small integers."""
     large: bool
 
     @staticmethod
@@ -59,7 +59,7 @@ class Facts:
             edges=tuple(e for s in states for e in _edges(s)),
             state=any(isinstance(t, infer.StateType) for t in inputs),
             rope=any(isinstance(op, infer.RopeOp) for op in ops),
-            exact=all(isinstance(op, _EXACT_OPS) for op in ops),
+            exact=any(isinstance(op, _EXACT_OPS) for op in ops),
             large=sum(int(r) * int(c) for r, c in weights) >= LARGE_WEIGHT,
         )
 

@@ -18,7 +18,7 @@ MARGINAL = 2.0
 
 
 def worst_ratio(name: str, got: Array, value: F64, bound: F64, *, exact: bool) -> float:
-    """Largest `|got - value| / bound`, 0 where both are 0; `exact` demands equality.
+    """Largest `|got - value| / bound`, 0 where both are 0; `exact`: a bound of 0 is equality.
 
     Every element must first be of the reference's class (finite, NaN, inf, -inf). No element is
     dropped because of what the candidate wrote there. Raises `KernelFault` beyond `MARGINAL`.
@@ -29,8 +29,8 @@ def worst_ratio(name: str, got: Array, value: F64, bound: F64, *, exact: bool) -
     reason = f"'{name}' is of another class (finite, NaN, inf, -inf) than the reference"
     _refuse("class", reason, wrong, got, value)
     if exact:
-        unequal = (got != want) & ~np.isnan(want)
-        _refuse("exact", f"'{name}' is inexact on small integers", unequal, got, value)
+        unequal = (bound == 0) & (got != want) & ~np.isnan(want)
+        _refuse("exact", f"'{name}' is inexact where nothing is rounded", unequal, got, value)
     ratios = _ratios(got, value, bound)
     worst = float(ratios.max(initial=0.0))
     reason = f"'{name}' exceeds its error bound, {worst:.3g} times at worst,"

@@ -91,6 +91,10 @@ GENERAL = ("normal", "sparse", "offset", "alternating", "tiny", "large", "zeros"
 """What every f32 input gets; an activation's argument gets `saturating` as well."""
 
 
+RANDOM = ("normal", "sparse", "tiny", "large")
+"""Families whose terms are drawn at random, so that rounding errors of their sums cancel."""
+
+
 def rows(rng: Rng, shape: tuple[int, ...], names: tuple[str, ...]) -> F32:
     """A tensor whose row i is of family `names[i % len(names)]`; a vector is one row."""
     count, n = (1, shape[0]) if len(shape) == 1 else (shape[0], int(np.prod(shape[1:])))

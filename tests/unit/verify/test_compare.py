@@ -68,7 +68,7 @@ def test_error_without_a_bound_is_refused(bound: float) -> None:
 
 
 def test_exact_demands_equality() -> None:
-    assert ratio([3.0, -0.0], [3.0, 0.0], [9.0, 9.0], exact=True) == 0.0
+    assert ratio([3.0, -0.0], [3.0, 0.0], [0.0, 9.0], exact=True) == 0.0
     with pytest.raises(KernelFault) as caught:
-        ratio([3.0], [4.0], [9.0], exact=True)
+        ratio([3.0], [4.0], [0.0], exact=True)
     assert caught.value.stage == "exact"
