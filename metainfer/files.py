@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -18,7 +19,7 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "metainfer"
 
 
-def write_atomic(path: Path, data: bytes | str) -> None:
+def write_atomic(path: Path, data: bytes | str, mode: int = 0o644) -> None:
     """Write `path` so that a reader sees the old file or the new one, never a part.
 
     A link keeps pointing where it does; a pipe or a device is written to and never replaced.
@@ -35,7 +36,7 @@ def write_atomic(path: Path, data: bytes | str) -> None:
             out.write(raw)
             out.flush()
             os.fsync(out.fileno())
-        os.chmod(name, 0o644)
+        os.chmod(name, mode)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
@@ -59,9 +60,38 @@ def atomic_dir(target: Path) -> Iterator[Path]:
 
 
 def _swap(fresh: Path, target: Path) -> None:
-    if not target.exists():
-        os.replace(fresh, target)
-        return
+    """Give `target` the folder `fresh` in one step; one that was there is then at `fresh`."""
+    try:
+        os.replace(fresh, target)  # also onto a folder that is empty
+    except OSError as problem:
+        if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        if not _exchange(fresh, target):
+            _move_aside(fresh, target)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap the names of two folders, as Linux can; False where the file system cannot."""
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    names = (os.fsencode(one), os.fsencode(other))
+    if rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL):
+        return False
+    raise OSError(number, os.strerror(number), str(other))
+
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+"""From `fcntl.h` and `linux/fs.h`."""
+
+
+def _move_aside(fresh: Path, target: Path) -> None:
+    """The same in two steps, between which there is no `target`."""
     old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.old."))
     os.replace(target, old / target.name)
     try:

@@ -6,11 +6,13 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Protocol
 
 import typer
 
+from metainfer.cli import ckb as ckb_commands
 from metainfer.cli import fmt
+from metainfer.cli import verify as verify_commands
 from metainfer.cli.boundary import DONE, REJECTED, Reproducer, guarded
 from metainfer.cli.progress import Progress, progress_of
 from metainfer.ir.diagnostics import error
@@ -30,6 +32,8 @@ app = typer.Typer(
 )
 
 fmt.register(app)
+ckb_commands.register(app)
+verify_commands.register(app)
 
 Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="A .mispec file.")]
 Engine = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that compile wrote.")]
@@ -50,6 +54,13 @@ Verbose = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Fail where a body's evidence does not hold; without it, a warning and another body.",
+    ),
+]
 
 
 @app.command("compile")
@@ -64,6 +75,7 @@ def compile_command(
     ] = None,
     ckb: Ckb = None,
     cc: Cc = None,
+    strict: Strict = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -71,11 +83,11 @@ def compile_command(
 
     def body() -> int:
         with progress_of(quiet, verbose) as progress:
-            built = _compile(spec, out, start, ckb, cc, progress)
+            built = _compile(spec, out, start, ckb, cc, strict, progress)
         print(built)
         return DONE
 
-    resume = ["--from", str(start)] if start else []
+    resume = [*(["--from", str(start)] if start else []), *(["--strict"] if strict else [])]
     _finish(body, lambda: _reproducer(spec, ckb, "compile", "-o", "DIR", *resume))
 
 
@@ -103,6 +115,7 @@ def run_command(
     json: Json = False,
     ckb: Ckb = None,
     cc: Cc = None,
+    strict: Strict = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -124,7 +137,7 @@ def run_command(
     def body() -> int:
         folder = out or Path("build") / spec.stem
         with progress_of(quiet, verbose) as progress:
-            _bring_up_to_date(spec, folder, ckb, cc, progress)
+            _bring_up_to_date(spec, folder, ckb, cc, strict, progress)
 
         from metainfer.driver.engine import run_engine
 
@@ -140,7 +153,21 @@ def check_command(
         bool,
         typer.Option("--reference", help="Also compare its tokens and layers with float64."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    kl: Annotated[
+        bool,
+        typer.Option(
+            "--kl", help="Also measure its KL from float64 over 4,096 positions of a fixed text."
+        ),
+    ] = False,
+    gate: Annotated[
+        bool,
+        typer.Option(
+            "--gate",
+            help="Also put it through the engine gate: barriers, every kernel's error on the "
+            "engine's own inputs, poisoned memory, ThreadSanitizer.",
+        ),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     cc: Cc = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -148,14 +175,12 @@ def check_command(
     """Check a built engine: its files' digests, its build and a known answer."""
 
     def body() -> int:
-        from metainfer.driver.engine import check_engine
-
-        if reference:
-            with progress_of(quiet, verbose) as progress:
-                return _check_reference(engine, cc, json, progress)
-        if json:
-            raise error("--json goes with --reference")
-        return check_engine(engine)
+        flags = {"reference": reference, "kl": kl, "gate": gate}
+        wanted = [name for name, given in flags.items() if given]
+        if not wanted:
+            return _check_files(engine, json)
+        with progress_of(quiet, verbose) as progress:
+            return _check(engine, wanted, cc, json, progress)
 
     _finish(body)
 
@@ -206,6 +231,25 @@ def pull_command(
     _finish(body)
 
 
+@app.command("doctor")
+def doctor_command(json: Json = False, cc: Cc = None) -> None:
+    """Look at compiler, CPU and cache, and prove each layer of the sandbox by breaking its rule."""
+
+    def body() -> int:
+        from metainfer.driver.doctor import examine
+
+        found = examine(cc)
+        if json:
+            from json import dumps
+
+            print(dumps(found.as_dict(), indent=2))
+        else:
+            print(found.as_text())
+        return DONE if found.healthy else REJECTED
+
+    _finish(body)
+
+
 @app.command("bench-worker")
 def bench_worker_command(
     engine: Engine,
@@ -221,28 +265,62 @@ def bench_worker_command(
     _finish(body)
 
 
-def _check_reference(engine: Path, cc: str | None, json: bool, progress: Progress) -> int:
+def _check_files(engine: Path, json: bool) -> int:
+    from metainfer.driver.engine import check_engine
+
+    if json:
+        raise error("--json goes with --reference, --kl or --gate")
+    return check_engine(engine)
+
+
+def _check(engine: Path, wanted: list[str], cc: str | None, json: bool, progress: Progress) -> int:
+    """The engine's own check, then those `wanted`, in order."""
     from json import dumps
 
-    from metainfer.driver.agreement import check_against_reference
     from metainfer.driver.engine import check_engine
 
     # With JSON, standard output is for the one object.
     if code := check_engine(engine, stdout=sys.stderr.fileno() if json else None):
         return code
-    result = check_against_reference(engine, cc, progress.stage)
-    print(dumps(result.as_dict(), indent=2) if json else result.as_text())
-    return DONE if result.agreement.holds else REJECTED
+    found: dict[str, Finding] = {}
+    for name in wanted:
+        found[name] = _checks()[name](engine, cc, progress.stage)
+        if not json:
+            print(found[name].as_text())
+    if json:
+        data = {name: one.as_dict() for name, one in found.items()}
+        print(dumps(data if len(data) > 1 else data[wanted[0]], indent=2))
+    return DONE if all(one.holds for one in found.values()) else REJECTED
+
+
+class Finding(Protocol):
+    """What a check of an engine found."""
+
+    @property
+    def holds(self) -> bool: ...
+    def as_dict(self) -> dict[str, Any]: ...
+    def as_text(self) -> str: ...
+
+
+Check = Callable[[Path, str | None, Callable[[str], None]], Finding]
+
+
+def _checks() -> dict[str, Check]:
+    from metainfer.driver.agreement import check_against_reference
+    from metainfer.driver.divergence import check_divergence
+    from metainfer.driver.engine_gate import check_gate
+
+    return {"reference": check_against_reference, "kl": check_divergence, "gate": check_gate}
 
 
 def _bring_up_to_date(
-    spec: Path, out: Path, ckb: Path | None, cc: str | None, progress: Progress
+    spec: Path, out: Path, ckb: Path | None, cc: str | None, strict: bool, progress: Progress
 ) -> None:
     from metainfer.driver.fresh import why_stale
 
     if reason := why_stale(spec, out, ckb, cc):
         progress.stage(f"building {out}: {reason}")
-        _compile(spec, out, None, ckb, cc, progress)
+        _compile(spec, out, None, ckb, cc, strict, progress)
 
 
 def _compile(
@@ -251,11 +329,12 @@ def _compile(
     start: Path | None,
     ckb: Path | None,
     cc: str | None,
+    strict: bool,
     progress: Progress,
 ) -> Path:
     from metainfer.driver.build import CompileOptions, compile_spec
 
-    options = CompileOptions(ckb=ckb, start=start, cc=cc, fetched=progress.fetched)
+    options = CompileOptions(ckb=ckb, start=start, cc=cc, strict=strict, fetched=progress.fetched)
     return compile_spec(spec, out, options, progress.stage)
 
 

@@ -180,6 +180,8 @@ class _Run:
             self._run_passes(ctx, module, passes, watching)
             if self.arguments.run:
                 modes.run(self.arguments, ctx, module)
+            elif self.arguments.barriers:
+                modes.barriers(module)
             else:
                 outputs.append(self._print(module, watching))
         finally:

@@ -249,6 +249,7 @@ def _running(parser: argparse.ArgumentParser) -> None:
         metavar=("A", "B"),
         help="interpret the functions of two files on drawn inputs; name the first op that differs",
     )
+    _flag(group, "--barriers", "print what would race without each barrier of the program")
 
 
 def _count(text: str) -> int:

@@ -114,9 +114,10 @@ def checks(arguments: argparse.Namespace) -> list[Check]:
     """Fresh checks for one run."""
     found: list[Check] = []
     if arguments.verify_each:
+        from metainfer.driver.program_check import CheckProgram
         from metainfer.passes.instruments.checks import Verify
 
-        found.append(Verify())
+        found += [Verify(), CheckProgram()]
     if arguments.verify_roundtrip:
         from metainfer.passes.instruments.checks import RoundTrip
 

@@ -120,6 +120,17 @@ def run(arguments: argparse.Namespace, ctx: CompilerContext, module: ModuleOp) -
         raise error(f"cannot write {arguments.output}: {problem.strerror}") from problem
 
 
+def barriers(module: ModuleOp) -> None:
+    """Print a row for each barrier of the program."""
+    from metainfer.cli.table import format_table
+    from metainfer.verify.engine.barriers import barrier_table
+    from metainfer.verify.engine.steps import programs_of
+
+    if not programs_of(module):
+        raise error("the module has no program", help="run schedule first")
+    print(format_table([row.as_dict() for row in barrier_table(module)]))
+
+
 def equivalence(
     arguments: argparse.Namespace,
     left: ModuleOp,

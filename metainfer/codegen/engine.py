@@ -29,6 +29,7 @@ from metainfer.models.checkpoint import located
 from metainfer.models.template import chat_template
 from metainfer.models.tensors import Checkpoint
 from metainfer.models.tokenizer import tokenizer_facts, tokenizer_json
+from metainfer.sealed import digest_beside
 
 Report = Callable[[str], None]
 
@@ -96,7 +97,7 @@ def emit_engine(
     files[f"{package}/engine.so"] = library.read_bytes()
     files[f"{package}/tokenizer.json"] = tokenizer.encode()
     report("packing weights")
-    packed = packed_file(program, module, model, identity)
+    packed = packed_file(program, module, model, identity, notice=compiler.notice)
     context, features = _context(program), host_facts.features
     return Engine(package, files, packed, facts.build_id, keys, context, features)
 
@@ -165,8 +166,9 @@ def write_engine(built: Engine, folder: Path, inputs: Mapping[str, str]) -> None
         target.write_bytes(data)
     place(built.weights, folder / "weights.bin")
     digests = {p: hashlib.sha256(d).hexdigest() for p, d in sorted(built.files.items())}
-    with (folder / "weights.bin").open("rb") as weights:
-        digests["weights.bin"] = hashlib.file_digest(weights, "sha256").hexdigest()
+    packed = digest_beside(built.weights)
+    assert packed is not None, "packed_file has compared or written it"
+    digests["weights.bin"] = packed
     manifest = {
         "build_id": built.build_id,
         "features": sorted(built.features),

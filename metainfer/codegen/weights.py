@@ -18,9 +18,11 @@ from metainfer.ir.dialects import engine, infer
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.models.tensors import Checkpoint
 from metainfer.passes.sizes import weight_format
+from metainfer.sealed import is_whole, seal
 
 Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in all."""
+Notice = Callable[[str], None]
 
 
 def weights_id(program: engine.ProgramOp, module: ModuleOp, digest: str) -> str:
@@ -37,13 +39,20 @@ def packed_file(
     model: Checkpoint,
     identity: str,
     progress: Progress | None = None,
+    notice: Notice | None = None,
 ) -> Path:
-    """The packed weights in the cache, written now if they are not there yet."""
+    """The packed weights in the cache, written now if they are not there whole.
+
+    `notice` is told of a file that is damaged.
+    """
     assert program.weights is not None
     size = WEIGHTS_HEADER_BYTES + program.weights.value.data
     path = cache_dir() / "weights" / f"{identity}.bin"
-    if path.exists() and path.stat().st_size == size:
+    whole = is_whole(path)
+    if whole:
         return path
+    if whole is False and notice is not None:
+        notice(f"{path} is damaged: it is packed anew")
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".packing.")
     try:
@@ -52,6 +61,8 @@ def packed_file(
             out.write(weights_header(identity))
             _write_packs(program, module, model, out.fileno(), progress)
             os.fsync(out.fileno())
+            out.seek(0)
+            seal(path, hashlib.file_digest(out, "sha256").hexdigest())
             # Pages that were written small would stay small: let the engine map it afresh.
             os.posix_fadvise(out.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         os.chmod(name, 0o644)

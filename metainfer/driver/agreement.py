@@ -104,6 +104,11 @@ class Result:
     agreement: Agreement
     layers: Mapping[int, LayerError]
 
+    @property
+    def holds(self) -> bool:
+        """Whether the tokens agree."""
+        return self.agreement.holds
+
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON data."""
         return {
@@ -111,7 +116,7 @@ class Result:
             "agreed": self.agreement.agreed,
             "excluded": [asdict(p) for p in self.agreement.excluded],
             "different": [asdict(p) for p in self.agreement.different],
-            "holds": self.agreement.holds,
+            "holds": self.holds,
             "layers": [
                 {"layer": n, "relative_rms": e.relative_rms, "worst_token": e.worst_token}
                 for n, e in sorted(self.layers.items())
@@ -217,7 +222,7 @@ class _Check:
         fed = [*ids, *tokens[:-1]]
         (logits,) = teacher_forced(self.interpreter, fed, len(fed))
         self._compare_layers()
-        return list(judged(prompt.name, map(_top_two, logits[len(ids) - 1 :]), tokens))
+        return list(judged(prompt.name, map(top_two, logits[len(ids) - 1 :]), tokens))
 
     def _continue(self, prompt: Prompt, ids: Sequence[int], engine: Any, traced: Any) -> list[int]:
         """The engine's greedy tokens; its traced build goes the same way."""
@@ -243,7 +248,8 @@ class _Check:
             self.errors.setdefault(layer, LayerError()).add(found, rows)
 
 
-def _top_two(logits: Array) -> list[tuple[int, float]]:
+def top_two(logits: Array) -> list[tuple[int, float]]:
+    """The two likeliest tokens of (vocab,) logits."""
     best = logits.argmax()
     rest = logits.copy()
     rest[best] = -math.inf

@@ -12,8 +12,10 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 
 from metainfer.codegen.engine import Engine, emit_engine, write_engine
+from metainfer.driver.ckb.detectors import faults
 from metainfer.driver.fresh import inputs_of, model_inputs
 from metainfer.driver.linker import Linker
+from metainfer.driver.program_check import CheckProgram
 from metainfer.driver.report import build_readme, spec_lock
 from metainfer.driver.session import compiler_context
 from metainfer.driver.source import (
@@ -27,9 +29,11 @@ from metainfer.driver.target import engine_target, writing
 from metainfer.files import atomic_dir, cache_dir
 from metainfer.ir.diagnostics import Diagnostic, did_you_mean, error, render
 from metainfer.ir.text import place_of, print_module
+from metainfer.knowledge.lock import check_shipped
 from metainfer.models.source import Progress, digest_of
 from metainfer.passes.context import CompilerContext
 from metainfer.passes.instruments.base import Instrument, Step
+from metainfer.passes.instruments.checks import Verify
 from metainfer.passes.manager import STAGE, run_passes, stage_of
 from metainfer.passes.pipelines import DEFAULT, PASSES
 from metainfer.passes.resolve_model import model_path, open_model
@@ -50,15 +54,21 @@ def to_stderr(warning: Diagnostic) -> None:
 class CompileOptions:
     """How to compile: contracts over ours, a dump to start from, a C compiler.
 
+    If `strict`, a body whose evidence does not hold is an error; else another takes its place.
     `fetched` is called with the bytes done, and those in all if known, while a model is downloaded.
     """
 
     ckb: Path | None = None
     start: Path | None = None
     cc: str | None = None
+    strict: bool = False
     fetched: Progress | None = None
     warn: Callable[[Diagnostic], None] = to_stderr
-    """Called with every demand that shrank and every wish that is not met."""
+    """Called with every demand that shrank, every wish that is not met, everything replaced."""
+
+    def warn_of(self, message: str) -> None:
+        """Warn without a place."""
+        self.warn(Diagnostic(message, severity="warning"))
 
 
 def remaining_passes(module: ModuleOp) -> tuple[str, ...]:
@@ -89,7 +99,8 @@ def compile_spec(path: Path, out: Path, options: CompileOptions, report: Report)
     target = engine_target(out)
     spec = read_source(path, ".mispec")
     dump = read_source(options.start, ".mlir") if options.start else None
-    ctx = compiler_context(options.ckb, options.cc, report)
+    ctx = compiler_context(options.ckb, options.cc, report, options.warn_of, options.strict)
+    check_shipped(ctx.knowledge)
     ctx.base = path.parent
     module = _parse(options.start or path, spec if dump is None else dump, ctx)
     linker = ctx.gate
@@ -98,10 +109,10 @@ def compile_spec(path: Path, out: Path, options: CompileOptions, report: Report)
     inputs = inputs_of(with_used(spec, path), dump, ctx.knowledge, linker.compiler)
     model_path(module, ctx, options.fetched)
     dumps = _run_passes(module, ctx, report)
-    for warning in warnings_of(module):
+    for warning in (*warnings_of(module), *faults(module, ctx.knowledge)):
         options.warn(warning)
     with writing(cache_dir()):
-        _admit(module, linker)
+        linker.link(module)
         model = open_model(module, ctx)
         digest = digest_of(model.path)
         built = emit_engine(module, model, digest, linker.compiler, ctx.knowledge, report)
@@ -122,7 +133,8 @@ def _run_passes(module: ModuleOp, ctx: CompilerContext, report: Report) -> dict[
     """Run the passes that `module` still needs; the IR after each, by file name."""
     names = remaining_passes(module)
     kept = _KeepDumps(len(DEFAULT) - len(names), report)
-    run_passes(ctx, module, [PASSES[n]()() for n in names], instruments=[kept])
+    checks = [Verify(), CheckProgram()]
+    run_passes(ctx, module, [PASSES[n]()() for n in names], instruments=[kept], checks=checks)
     return kept.dumps
 
 
@@ -138,13 +150,6 @@ class _KeepDumps(Instrument):
         self.report(step.name)
         name = f"{self.first + step.number:03d}-{step.name}.mlir"
         self.dumps[name] = print_module(step.module, locations=True)
-
-
-def _admit(module: ModuleOp, linker: Linker) -> None:
-    refused = linker.admit(module)
-    if refused:
-        name, reason = next(iter(refused.items()))
-        raise error(f"kernel @{name} is not verified: {reason}")
 
 
 def _write_rest(

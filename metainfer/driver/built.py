@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from metainfer.codegen.c.program import model_source
+from metainfer.codegen.c.debug import LayerTracer
+from metainfer.codegen.c.program import ModelPrinter, model_source
+from metainfer.codegen.c.toolchain import Compiler
 from metainfer.codegen.engine import engine_library, program_of
 from metainfer.driver.engine import package_of
 from metainfer.driver.linker import Linker
@@ -86,7 +88,17 @@ class Built:
 
     @contextmanager
     def traced_engine(self, observe: LayerObserver) -> Iterator[Any]:
-        """The same engine with a `model.c` that shows `observe` the output of every layer.
+        """The same engine with a `model.c` that shows `observe` the output of every layer."""
+        with self.debug_engine(LayerTracer) as (engine, library):
+            callback = _callback(observe)
+            set_hook(library, callback)
+            yield engine
+
+    @contextmanager
+    def debug_engine(
+        self, printer: type[ModelPrinter], threads: int = 0
+    ) -> Iterator[tuple[Any, ctypes.CDLL]]:
+        """The same engine with another print of `model.c`, and its library.
 
         All other objects are the shipped ones: linked with the shipped `model.c` they must give
         the shipped `engine.so`, byte for byte.
@@ -96,23 +108,22 @@ class Built:
                 f"{self.package / 'engine.so'} is not what this compiler makes of its files",
                 help=_AGAIN,
             )
-        text = model_source(program_of(self.module), self.module, trace=True)
+        text = model_source(program_of(self.module), self.module, printer)
         library = self._link({**self.sources, "model.c": text})
-        with tempfile.TemporaryDirectory(prefix="metainfer-trace-") as name:
+        with tempfile.TemporaryDirectory(prefix="metainfer-debug-") as name:
             shutil.copy(self.package / "binding.py", name)
             shutil.copy(library, Path(name) / "engine.so")
-            with _opened(Path(name), self.folder / "weights.bin") as engine:
+            with _opened(Path(name), self.folder / "weights.bin", threads) as engine:
                 # The same file opened again is the same library in this process.
-                hook = ctypes.c_void_p.in_dll(
-                    ctypes.CDLL(str(Path(name) / "engine.so")), "mi_trace"
-                )
-                callback = _callback(observe)
-                hook.value = ctypes.cast(callback, ctypes.c_void_p).value
-                yield engine
+                yield engine, ctypes.CDLL(str(Path(name) / "engine.so"))
+
+    @property
+    def compiler(self) -> Compiler:
+        """The C compiler of the context."""
+        return cast(Linker, self.ctx.gate).compiler
 
     def _link(self, sources: dict[str, str]) -> Path:
-        linker = cast(Linker, self.ctx.gate)
-        return engine_library(sources, self.module, linker.compiler, self.ctx.knowledge)
+        return engine_library(sources, self.module, self.compiler, self.ctx.knowledge)
 
 
 _AGAIN = "compile the spec again"
@@ -127,6 +138,12 @@ def _opened(package: Path, weights: Path, threads: int = 0) -> Iterator[Any]:
     spec.loader.exec_module(binding)
     with binding.Engine(weights, threads) as engine:
         yield engine
+
+
+def set_hook(library: ctypes.CDLL, callback: Any) -> None:
+    """Let a traced engine call `callback`, which the caller keeps alive."""
+    hook = ctypes.c_void_p.in_dll(library, "mi_trace")
+    hook.value = ctypes.cast(callback, ctypes.c_void_p).value
 
 
 def _callback(observe: LayerObserver) -> Any:

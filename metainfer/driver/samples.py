@@ -26,13 +26,15 @@ from metainfer.interp.meaning import Value
 from metainfer.interp.numerics import Array, Bytes
 from metainfer.interp.state import Slots, State
 from metainfer.ir.diagnostics import error
-from metainfer.ir.dialects import infer, kernel
+from metainfer.ir.dialects import engine, infer, kernel
 from metainfer.ir.dims import RangesAttr, sizes
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.ir.text import place_of
 from metainfer.verify.weights import random_blocks
 
 Callee = func.FuncOp | kernel.FuncOp
+Sized = Callee | engine.EntryOp
+"""What has ranges of sizes."""
 VOCABULARY = 1 << 15
 """Token ids are below this where no embedding says how many there are."""
 
@@ -101,7 +103,7 @@ class Case:
         return f"{sizes_ or 'no named sizes'}, {self.history} positions held{layer}"
 
 
-def cases(function: Callee, module: ModuleOp, seed: int = 0) -> Iterator[Case]:
+def cases(function: Sized, module: ModuleOp, seed: int = 0) -> Iterator[Case]:
     """The smallest call, a longer one that goes on from a history, and both ends of the layers."""
     ranges = _ranges(function)
     small = {name: first for name, (first, _) in ranges.items()}
@@ -117,12 +119,12 @@ def cases(function: Callee, module: ModuleOp, seed: int = 0) -> Iterator[Case]:
         yield Case(large, 3, layer, seed)
 
 
-def _ranges(function: Callee) -> dict[str, tuple[int, int]]:
+def _ranges(function: Sized) -> dict[str, tuple[int, int]]:
     ranges = function.attributes.get("dims") or function.properties.get("dims")
     return ranges.as_dict() if isinstance(ranges, RangesAttr) else {}
 
 
-def layers_of(function: Callee, module: ModuleOp) -> list[int | None]:
+def layers_of(function: Sized, module: ModuleOp) -> list[int | None]:
     """The layers that a function is run for, ascending; [None] if it is for no layer."""
     name, found = function.sym_name.data, set[int]()
     for op in module.walk():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,19 +18,22 @@ def compiler_context(
     ckb: Path | None = None,
     cc: str | None = None,
     report: Callable[[str], None] = quiet,
+    warn: Callable[[str], None] = quiet,
+    strict: bool = False,
 ) -> CompilerContext:
     """The context that `metainfer` and `metainfer-opt` compile in.
 
-    `ckb` is a folder of contracts laid over ours, `cc` names a C compiler.
+    `ckb` is a folder of contracts laid over ours, `cc` names a C compiler. `warn` is told of what
+    is not as it should be and is replaced; if `strict`, a body without evidence is an error.
     """
     from metainfer.codegen.c.toolchain import find_compiler
     from metainfer.driver.linker import Linker
     from metainfer.driver.providers import RuleProvider
 
     ctx = reading_context(ckb)
-    compiler = cache(lambda: find_compiler(cc))
+    compiler = cache(lambda: replace(find_compiler(cc), notice=warn))
     ctx.providers = (RuleProvider(ctx.knowledge),)
-    ctx.gate = Linker(ctx.knowledge, compiler, report)
+    ctx.gate = Linker(ctx.knowledge, compiler, report, warn, strict)
     return ctx
 
 

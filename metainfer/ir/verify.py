@@ -209,11 +209,12 @@ def _linear_state(module: ModuleOp) -> Iterator[Diagnostic]:
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
             if not isinstance(value.type, infer.StateType):
                 continue
-            takers = [u.operation for u in value.uses if _takes_over(u.operation, value)]
+            takers = {u.operation for u in value.uses if _takes_over(u.operation, value)}
             if len(takers) > 1:
+                second = [user for user in module.walk() if user in takers][1]
                 yield Diagnostic(
                     f"state is taken over {len(takers)} times; a state value has one successor",
-                    place_of(takers[1]),
+                    place_of(second),
                 )
 
 

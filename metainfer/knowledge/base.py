@@ -51,8 +51,15 @@ class Knowledge:
         return [i for i, p in folders if i.startswith(f"{kind}/") and (p / CONTRACT).is_file()]
 
     def all(self, kind: str, type_: type[ContractT]) -> list[ContractT]:
-        """All contracts of a kind, by id."""
-        return [self.get(id_, type_) for id_ in self.ids(kind)]
+        """All contracts of a kind by id, but each before those that it overrides."""
+        waiting = [self.get(id_, type_) for id_ in self.ids(kind)]
+        found: list[ContractT] = []
+        while waiting:
+            held = {id_ for contract in waiting for id_ in contract.overrides}
+            first = next((c for c in waiting if c.id not in held), waiting[0])
+            found.append(first)
+            waiting.remove(first)
+        return found
 
     def fragment(self, id_: str, name: str) -> Fragment:
         """A file beside the contract."""
@@ -99,19 +106,24 @@ class Knowledge:
         if id_ not in (known := self.ids(id_.split("/")[0])):
             raise error(f"no contract {id_} in {self.root}", help=did_you_mean(id_, known))
         path = self.path(id_, CONTRACT)
-        data = strict_yaml.load(_read_text(path), str(path))
+        text = _read_text(path)
+        data = strict_yaml.load(text, str(path))
         adapter: pydantic.TypeAdapter[Contract] = pydantic.TypeAdapter(AnyContract)
         try:
             contract = adapter.validate_python(data)
         except pydantic.ValidationError as problem:
-            notes = [
-                Note(f"{'.'.join(map(str, e['loc'])) or 'contract'}: {e['msg']}")
-                for e in problem.errors()
-            ]
+            notes = [_note(e["loc"], e["msg"], text, path) for e in problem.errors()]
             raise error(f"{path}: not a valid contract", notes=notes) from None
         if contract.id != id_:
             raise error(f"{path}: id is '{contract.id}', its folder says '{id_}'")
         return contract
+
+
+def _note(loc: tuple[str | int, ...], message: str, text: str, path: Path) -> Note:
+    # The first step is the kind, by which the model was chosen.
+    inner = loc[1:]
+    where = ".".join(map(str, loc)) or "contract"
+    return Note(f"{where}: {message}", strict_yaml.find_place(text, str(path), inner))
 
 
 def _read_text(path: Path) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from metainfer.knowledge.scope import Box, Names, parse_scope
 
 
 class Contract(BaseModel):
@@ -12,12 +14,37 @@ class Contract(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: str
+    id: str = Field(pattern=r"^[a-z][a-z0-9_]*/[a-z0-9][a-z0-9_]*$")
+    """`KIND/NAME`, which is also its folder."""
     layer: Literal["generic", "family", "model", "deployment", "hardware"]
     version: int = Field(ge=1)
     why: str
     """Why this cannot be inferred and has to be written down."""
     sources: tuple[str, ...] = ()
+    applies: dict[str, tuple[str, ...] | str] = {}
+    """Where it holds: for each field a list of names, or a range as `1..4 tokens`. All must hold;
+    a field that is not named does not matter."""
+    overrides: tuple[str, ...] = ()
+    """Ids of contracts that give way to this one where both apply."""
+    guards: tuple[str, ...] = ()
+    """What would fail if it were wrong: tests, as `FILE::FUNCTION`."""
+
+    @field_validator("applies")
+    @classmethod
+    def _check_scope(
+        cls, applies: dict[str, tuple[str, ...] | str]
+    ) -> dict[str, tuple[str, ...] | str]:
+        parse_scope(applies)
+        return applies
+
+    def box(self) -> Box:
+        """Where it holds, with the fields of its kind that say so too."""
+        return parse_scope(self.applies)
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether where it holds no other contract of its kind may say something else."""
+        return False
 
 
 class Quant(Contract):
@@ -29,6 +56,13 @@ class Quant(Contract):
     block: int = Field(ge=1)
     bytes: int = Field(ge=1)
     fields: tuple[str, ...]
+
+    def box(self) -> Box:
+        return super().box() | {"type_id": Names(frozenset([str(self.type_id)]))}
+
+    @property
+    def exclusive(self) -> bool:
+        return True
 
 
 class HyperParameter(BaseModel):
@@ -68,6 +102,13 @@ class Family(Contract):
     refuse: dict[str, str] = {}
     """Metadata keys whose presence means that the templates do not hold, with the reason."""
     weight_map: str
+
+    def box(self) -> Box:
+        return super().box() | {"arch": Names(frozenset(self.arch))}
+
+    @property
+    def exclusive(self) -> bool:
+        return True
 
 
 class Slot(BaseModel):
@@ -135,6 +176,13 @@ class Hardware(Contract):
     machine: tuple[str, ...]
     isa: dict[str, Isa]
 
+    def box(self) -> Box:
+        return super().box() | {"machine": Names(frozenset(self.machine))}
+
+    @property
+    def exclusive(self) -> bool:
+        return True
+
 
 class PerfRule(Contract):
     """Numbers that a policy uses, with the evidence for them."""
@@ -145,8 +193,28 @@ class PerfRule(Contract):
     chunk: int = Field(ge=1)
     """Most tokens of one step."""
 
+    @property
+    def exclusive(self) -> bool:
+        return True
+
+
+class Failure(Contract):
+    """A fault that engines have had, made executable: a detector knows it when it is there."""
+
+    kind: Literal["failure"]
+    symptom: str
+    """What one sees."""
+    cause: str
+    fix: str
+    detector: str
+    """Name in `metainfer.driver.ckb.detectors`; it looks only at what `applies` names."""
+    arguments: dict[str, tuple[str, ...] | str] = {}
+    mutant: str | None = None
+    """The change that has this fault and that a gate must kill: `kernel: OPERATOR` of the mutation
+    engine, or `family: NAME` of the mutants of the family contracts."""
+
 
 AnyContract = Annotated[
-    Quant | Family | WeightMap | Fusion | Layout | NumericPath | Hardware | PerfRule,
+    Quant | Family | WeightMap | Fusion | Layout | NumericPath | Hardware | PerfRule | Failure,
     Field(discriminator="kind"),
 ]

@@ -6,6 +6,7 @@ PyYAML alone reads `1e-3` as a string, `no` as false, and keeps the last of two 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from metainfer.ir.diagnostics import Place, error
@@ -17,16 +18,36 @@ _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None,
 
 def load(text: str, filename: str) -> Any:
     """The document in `text` as dicts, lists and scalars; DiagnosticError with a place if bad."""
+    return _value(_compose(text, filename), filename)
+
+
+def find_place(text: str, filename: str, path: Sequence[str | int]) -> Place | None:
+    """Where the value at `path` in a document begins, or the innermost that there is around it."""
+    import yaml
+
+    node = _compose(text, filename)
+    for step in path:
+        inner = None
+        if isinstance(node, yaml.MappingNode):
+            inner = next((v for k, v in node.value if k.value == step), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            inner = node.value[step] if step < len(node.value) else None
+        if inner is None:
+            break
+        node = inner
+    return None if node is None else _place(node, filename)
+
+
+def _compose(text: str, filename: str) -> Any:
     import yaml
 
     loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        node = yaml.compose(text, Loader=loader)
+        return yaml.compose(text, Loader=loader)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         place = Place(filename, mark.line + 1, mark.column + 1) if mark else None
         raise error(problem.problem or "bad YAML", place) from None
-    return _value(node, filename)
 
 
 def _place(node: Any, filename: str) -> Place:

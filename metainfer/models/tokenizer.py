@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metainfer.files import cache_dir, write_atomic
+from metainfer.files import cache_dir
 from metainfer.ir.diagnostics import error
 from metainfer.models.byte_bpe import build_byte_bpe, missing_bytes, pre_tokenizer
 from metainfer.models.folder_tokenizer import load_json
@@ -42,6 +42,7 @@ from metainfer.models.vocabulary import (
     token_id,
     token_types,
 )
+from metainfer.sealed import is_whole, write_sealed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -86,12 +87,12 @@ def tokenizer_json(metadata: Mapping[str, Value]) -> str:
     result is kept in `cache_dir()/tokenizers` under a digest of everything it depends on.
     """
     entry = _entry(metadata)
-    with contextlib.suppress(OSError, UnicodeDecodeError):
+    if is_whole(entry):
         return entry.read_text("utf-8")
     derived = _derived(metadata).to_str()
     # The store only saves time: a cache that cannot be written costs a second derivation.
     with contextlib.suppress(OSError):
-        write_atomic(entry, derived)
+        write_sealed(entry, derived.encode())
     return derived
 
 

@@ -88,7 +88,11 @@ def base_name(function: func.FuncOp) -> str:
 
 
 def _pattern(id_: str, knowledge: Knowledge) -> func.FuncOp:
-    return lookup(parse_fragment(knowledge.fragment(id_, "pattern.mlir")), "pattern", func.FuncOp)
+    fragment = knowledge.fragment(id_, "pattern.mlir")
+    patterns = all_of(parse_fragment(fragment), func.FuncOp)
+    if len(patterns) != 1:
+        raise error(f"{fragment.name}: one function is wanted, it has {len(patterns)}")
+    return patterns[0]
 
 
 def _fuse_all(

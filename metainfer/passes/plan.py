@@ -14,8 +14,10 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
+from metainfer.ir.diagnostics import error
 from metainfer.ir.dialects import infer, plan, spec
 from metainfer.ir.symbols import all_of
+from metainfer.ir.text import place_of
 from metainfer.knowledge.base import Knowledge
 from metainfer.passes.base import Choice, MetaPass
 from metainfer.passes.context import knowledge_of, rewrites_of
@@ -47,7 +49,10 @@ class PlanPass(MetaPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.need(bool(all_of(op, infer.WeightOp)) and not all_of(op, plan.DecisionOp))
-        anchor = all_of(op, spec.EngineOp)[-1]
+        engines = all_of(op, spec.EngineOp)
+        if not engines:
+            raise error("there is no spec.engine whose choices could be taken", place_of(op))
+        anchor = engines[-1]
         for number, choice in enumerate(all_choices(op, knowledge_of(ctx))):
             rewrites_of(ctx).count(self.name, f"decisions {choice.right}")
             decision = _decision(f"d{number}", choice)

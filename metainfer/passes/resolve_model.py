@@ -49,11 +49,16 @@ _LAYER = re.compile(r"(?<=\.)(\d+)(?=\.)")
 
 
 def tensor_formats(knowledge: Knowledge) -> dict[int, TensorFormat]:
-    """What the GGUF reader needs of every format contract."""
-    quants = knowledge.all("quant", Quant)
-    return {
-        q.type_id: TensorFormat(q.id.split("/")[1], q.type_id, q.block, q.bytes) for q in quants
-    }
+    """What the GGUF reader needs of every format contract, by the format's number in files."""
+    formats: dict[int, TensorFormat] = {}
+    for q in knowledge.all("quant", Quant):
+        name = q.id.split("/")[1]
+        if q.type_id in formats:
+            raise error(
+                f"{q.id}: type_id {q.type_id} is that of quant/{formats[q.type_id].name} already"
+            )
+        formats[q.type_id] = TensorFormat(name, q.type_id, q.block, q.bytes)
+    return formats
 
 
 def model_path(module: ModuleOp, ctx: Context, progress: Progress | None = None) -> Path:

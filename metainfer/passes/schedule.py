@@ -69,6 +69,7 @@ class Schedule(MetaPass):
         kernels = all_of(op, kernel.FuncOp)
         self.need(bool(all_of(op, func.FuncOp)) and bool(kernels))
         self.need(all(k.body is not None for k in kernels))
+        self.need(all(s.room is not None for s in all_of(op, infer.StateOp)))
         text = decide(
             op,
             "model",
@@ -193,6 +194,11 @@ class _Entry:
                 names[argument] = UnitAttr()
             elif isinstance(argument.type, infer.StateType):
                 names[argument] = argument.type.state
+            elif function is self.forward:
+                raise error(
+                    f"@{function.sym_name.data} takes a batch and states only, not {argument.type}",
+                    place_of(function),
+                )
         return names
 
     def _sequence(self, function: func.FuncOp, names: dict[SSAValue, Attribute]) -> Block:

@@ -17,6 +17,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr, TensorType, i64
 from xdsl.ir import Attribute
 
+from metainfer.ir.diagnostics import error
 from metainfer.ir.dialects import infer
 from metainfer.ir.symbols import all_of, symbol_name
 from metainfer.knowledge.base import Knowledge
@@ -87,9 +88,13 @@ class SelectLayouts(MetaPass):
 
     def _states(self, module: ModuleOp, knowledge: Knowledge) -> None:
         view = view_of(module)
-        context = self.context or (view.max_context if view else None)
+        context = self.context
+        if context is None:
+            context = view.max_context if view else None
         self.need(context is not None)
         assert context is not None
+        if context < 1:
+            raise error(f"context is {context}, want 1 token at least")
         for state in all_of(module, infer.StateOp):
             layout = decide(module, str(symbol_name(state)), "layout", lambda: STATE)
             import_layout(module, layout, knowledge)

@@ -49,7 +49,7 @@ class Facts:
     @staticmethod
     def of(func: kernel.FuncOp, module: ModuleOp) -> Facts:
         ops = semantics(func)
-        states = [s for s in all_of(module, infer.StateOp) if s.context is not None]
+        states = [s for s in _states(func, module) if s.context is not None]
         contexts = [s.context.value.data for s in states if s.context is not None]
         inputs = func.function_type.inputs
         weights = [sizes(t) for t in inputs if isinstance(t, TensorType) and matrix_sizes(t)]
@@ -62,6 +62,14 @@ class Facts:
             exact=any(isinstance(op, _EXACT_OPS) for op in ops),
             large=sum(int(r) * int(c) for r, c in weights) >= LARGE_WEIGHT,
         )
+
+
+def _states(func: kernel.FuncOp, module: ModuleOp) -> list[infer.StateOp]:
+    """The states that the kernel is given; all of the module for one that is given none."""
+    types = [t for t in func.function_type.inputs if isinstance(t, infer.StateType)]
+    names = {t.state.root_reference.data for t in types}
+    known = all_of(module, infer.StateOp)
+    return [s for s in known if s.sym_name.data in names] if names else list(known)
 
 
 def _edges(state: infer.StateOp) -> list[int]:

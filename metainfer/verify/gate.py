@@ -12,16 +12,18 @@ from xdsl.dialects.builtin import ModuleOp
 from metainfer.ir.diagnostics import DiagnosticError
 from metainfer.ir.dialects import kernel
 from metainfer.verify.binding import bind
-from metainfer.verify.cases import Case, Facts, plan_cases
+from metainfer.verify.cases import FULL_SIZE, Case, Facts, plan_cases
 from metainfer.verify.driver import Child
 from metainfer.verify.evidence import EvidenceStore
-from metainfer.verify.execution import execute
+from metainfer.verify.execution import POISONS, execute
 from metainfer.verify.faults import InfraError, KernelFault
 from metainfer.verify.inputs import InputMaker, Inputs
 from metainfer.verify.reference import compare_case
 from metainfer.verify.verdict import Failure, Verdict
 
 Report = Callable[[str], None]
+SHARED = 3
+"""Parts of a run of the sanitized build."""
 
 
 class KernelGate:
@@ -48,12 +50,14 @@ class KernelGate:
         module: ModuleOp,
         library: Path,
         keys: Mapping[str, str],
+        sanitized: Callable[[], Path] | None = None,
     ) -> dict[str, Verdict]:
         """A verdict per kernel name.
 
         `library` is a shared object of the very object that the engine links; `module` defines
         the formats, layouts, paths and states that the kernels mention. A kernel whose key has
-        valid evidence is not run.
+        valid evidence is not run. `sanitized` builds the library in which undefined behaviour
+        traps; it is asked only if a kernel is run.
         """
         verdicts: dict[str, Verdict] = {}
         pending: list[kernel.FuncOp] = []
@@ -63,7 +67,10 @@ class KernelGate:
                 verdicts[name] = known
             else:
                 pending.append(func)
-        jobs = [_Job(f, module, library, keys[f.sym_name.data], self._timeout) for f in pending]
+        checked = sanitized() if sanitized is not None and pending else None
+        jobs = [
+            _Job(f, module, library, keys[f.sym_name.data], self._timeout, checked) for f in pending
+        ]
         pool = ThreadPoolExecutor(self._workers)
         try:
             for job, verdict in zip(jobs, pool.map(_Job.verdict, jobs), strict=True):
@@ -80,6 +87,22 @@ class KernelGate:
         return found.verdict
 
 
+def verify_kernel(
+    func: kernel.FuncOp,
+    module: ModuleOp,
+    library: Path,
+    key: str,
+    timeout: float,
+    sanitized: Path | None = None,
+    cases: Sequence[Case] | None = None,
+) -> Verdict:
+    """The verdict on one kernel of `library`, by running it; inputs are drawn from `key`.
+
+    `cases` replace those that the kernel's own ranges and ops ask for.
+    """
+    return _Job(func, module, library, key, timeout, sanitized, cases).verdict()
+
+
 @dataclass(frozen=True)
 class _Job:
     """One kernel to verify."""
@@ -89,6 +112,8 @@ class _Job:
     library: Path
     key: str
     timeout: float
+    sanitized: Path | None
+    cases: Sequence[Case] | None = None
 
     @property
     def name(self) -> str:
@@ -98,10 +123,14 @@ class _Job:
         """Run all cases; the first fault ends it."""
         trial = _Trial(self)
         try:
-            cases = plan_cases(Facts.of(self.func, self.module))
+            cases = self.cases or plan_cases(Facts.of(self.func, self.module))
             with Child(self.library, self.name, self.timeout) as child:
                 for case in cases:
                     trial.run(child, case)
+            if self.sanitized is not None:
+                with Child(self.sanitized, self.name, self.timeout) as child:
+                    for case in cases:
+                        trial.run_sanitized(child, case)
         except KernelFault as fault:
             failure = trial.failure(fault)
             return Verdict("rejected", fault.stage, trial.worst, trial.done, failure)
@@ -136,6 +165,20 @@ class _Trial:
             self.marginal = self.failure(KernelFault("bound", detail, ratio=ratio))
         self.worst = max(self.worst, ratio)
         self.done += 1
+
+    def run_sanitized(self, child: Child, case: Case) -> None:
+        """A small case where undefined behaviour traps; raises `KernelFault` if it does."""
+        if max(case.dims.values(), default=1) > FULL_SIZE:
+            return
+        self._case = case
+        self._inputs = self.maker.make(case)
+        call = bind(self.job.func, self.job.module, case, self._inputs)
+        calls = [(part, SHARED) for part in range(SHARED)]
+        try:
+            child.run(call.buffers(0), call.arguments, calls, "end", POISONS[0])
+        except KernelFault as fault:
+            detail = f"relies on what C leaves undefined: {fault}"
+            raise KernelFault("sanitizer", detail) from None
 
     def failure(self, fault: KernelFault) -> Failure:
         """The record of a fault in the case that ran last."""

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
+GUARD = 256 * mmap.PAGESIZE
+"""Bytes around every buffer that the child cannot reach: several rows of any matrix."""
 Placement = Literal["end", "start"]
 """Which end of a buffer touches inaccessible memory; the other end does up to one page's rest."""
 
@@ -44,7 +46,10 @@ class Region:
 
 
 class SharedMemory:
-    """An unnamed memory file that grows; fixed buffers come first, those of a run after them."""
+    """An unnamed memory file that grows; fixed buffers come first, those of a run after them.
+
+    The guards are holes in it: they take no memory.
+    """
 
     def __init__(self) -> None:
         self.fd = os.memfd_create("metainfer-verify", os.MFD_CLOEXEC)
@@ -66,10 +71,10 @@ class SharedMemory:
         for buffer in buffers:
             region = self._fixed.get((buffer.name, placement)) if buffer.fixed else None
             if region is None:
-                region = Region.place(end, buffer.data.size, buffer.align, placement)
-                end += region.length
+                region = Region.place(end + GUARD, buffer.data.size, buffer.align, placement)
+                end = region.offset + region.length
             regions.append(region)
-        self._reserve(end)
+        self._reserve(end + GUARD)
         for buffer, region in zip(buffers, regions, strict=True):
             if not buffer.fixed:
                 self._write(region, buffer, fill)
@@ -87,8 +92,8 @@ class SharedMemory:
         key = (buffer.name, placement)
         if key in self._fixed:
             return
-        region = Region.place(self._used, buffer.data.size, buffer.align, placement)
-        self._used += region.length
+        region = Region.place(self._used + GUARD, buffer.data.size, buffer.align, placement)
+        self._used = region.offset + region.length
         self._fixed[key] = region
         self._reserve(self._used)
         self._write(region, buffer, b"\0")

@@ -47,7 +47,7 @@ def compare_case(
     rows = _sampled_rows(inputs, case, key)
     wanted = None if rows is None else rows.tolist()
     rules: Rules = exactness if case.exact else Precision(_random_rows(inputs))
-    results = evaluate(func, module, _given(func, inputs), wanted, rules=rules)
+    results = evaluate(func, module, given(func, inputs), wanted, rules=rules)
     exact = case.exact
     worst = 0.0
     for name, result in results.outputs.items():
@@ -64,22 +64,23 @@ def compare_case(
     return worst
 
 
-def _given(func: kernel.FuncOp, inputs: Inputs) -> dict[str, Input]:
-    given: dict[str, Input] = {}
+def given(func: kernel.FuncOp, inputs: Inputs) -> dict[str, Input]:
+    """The inputs of a case as the interpreter takes them."""
+    found: dict[str, Input] = {}
     for argument in func.arguments:
         name = argument.data
         if name in inputs.arrays:
-            given[name] = inputs.arrays[name]
+            found[name] = inputs.arrays[name]
         elif name in inputs.weights:
             weight = inputs.weights[name]
-            given[name] = QuantMatrix(weight.format, weight.raw, weight.rows, weight.cols)
+            found[name] = QuantMatrix(weight.format, weight.raw, weight.rows, weight.cols)
         elif name in inputs.slabs:
             slab = inputs.slabs[name]
             k, v = (x[: slab.owned].astype(np.float64) for x in (slab.k, slab.v))
-            given[name] = [Slots(k, v)]
+            found[name] = [Slots(k, v)]
         else:
-            given[name] = inputs.batch
-    return given
+            found[name] = inputs.batch
+    return found
 
 
 def _sampled_rows(inputs: Inputs, case: Case, key: str) -> Rows | None:

@@ -14,6 +14,7 @@ Stage = Literal[
     "guard",  # touched memory outside its buffers, or wrote an input
     "timeout",
     "crash",  # any other signal, or the process ended by itself
+    "sanitizer",  # relies on what C leaves undefined
     "unwritten",  # an output element that no part writes
     "stale",  # the result depends on what outputs or unowned state held before
     "overlap",  # two parts write one element

@@ -215,18 +215,19 @@ def test_a_dump_without_any_group_is_still_one_after_fuse(
     assert answers(resumed) == answers(original.folder)
 
 
-def test_an_edited_body_is_verified_again(original: Original, tmp_path: Path) -> None:
+def test_an_edited_body_is_not_linked(original: Original, tmp_path: Path) -> None:
     """A wrong body in a dump after `fill-kernels` does not become part of an engine."""
     from metainfer.ir.diagnostics import DiagnosticError
 
     text = print_module(original.stages.after("fill-kernels"), locations=True)
     module = read_module(_written(text, tmp_path / "sound.mlir"), original.stages.ctx)
     assert print_module(module, locations=True) == text
-    edited = text.replace(" + ", " - ")
-    assert edited != text
+    edited = _written(text.replace(" + ", " - "), tmp_path / "edited.mlir")
+    assert edited.read_text() != text
+    strict = CompileOptions(start=edited, strict=True)
     with pytest.raises(DiagnosticError) as caught:
-        original.resume(edited, tmp_path / "edited")
-    assert "is not verified" in caught.value.diagnostics[0].message
+        compile_spec(original.spec, tmp_path / "edited", strict, lambda line: None)
+    assert "does not have the key of what it says" in caught.value.diagnostics[0].message
     assert not (tmp_path / "edited").exists()
 
 

@@ -29,4 +29,10 @@ for name in ("METAINFER_CACHE", "XDG_CACHE_HOME", "HOME"):
 config.substitutions.append(
     (r"(?<![\w/.-])metainfer-opt(?![\w/.-])", f"{sys.executable} -m metainfer.cli.opt")
 )
+# Many commands in one process, each of which must be refused.
+config.substitutions.append(
+    ("%refusals", f"{sys.executable} {root}/tests/filecheck/opt/Inputs/refusals.py")
+)
+config.substitutions.append(("%{python}", sys.executable))
+config.substitutions.append(("%ckb", os.fspath(root / "ckb")))
 config.substitutions.append(("%specs", os.fspath(root / "specs")))

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block
 from metainfer.codegen.c.abi import CArg, element_ctype, prototype, signature
 from metainfer.codegen.c.text import block, indent
 from metainfer.ir.dialects import engine, infer, kernel
-from metainfer.ir.dims import LayersAttr, sizes
+from metainfer.ir.dims import LayersAttr
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.passes.sizes import key_bytes, weight_format
 
@@ -198,14 +198,14 @@ def _logits_offset(program: engine.ProgramOp) -> int:
     return offsets.pop()
 
 
-def model_source(program: engine.ProgramOp, module: ModuleOp, *, trace: bool = False) -> str:
+def model_source(
+    program: engine.ProgramOp, module: ModuleOp, printer_class: type[ModelPrinter] | None = None
+) -> str:
     """`model.c`: where everything lies, the layers, the entries, and which entry a step takes.
 
-    With `trace`, for a debug build, the host's function `mi_trace` sees what each layer leaves to
-    the next: rows x cols values, those of one token in a row.
+    A subclass of `ModelPrinter` prints a debug build: the same with more between the calls.
     """
-    printer = _Model(program, module, trace)
-    hook = "void (*mi_trace)(const char *block, int layer, const float *x, int rows, int cols);"
+    printer = (printer_class or ModelPrinter)(program, module)
     lines = [
         '#include "engine.h"',
         '#include "kernels.h"',
@@ -219,7 +219,7 @@ def model_source(program: engine.ProgramOp, module: ModuleOp, *, trace: bool = F
         "",
         "/* Buffers between kernels; those that are never live together share their place. */",
         *printer.buffers(),
-        *(["", hook] if trace else []),
+        *printer.hooks(),
     ]
     for op in program.body.block.ops:
         if isinstance(op, engine.BlockOp):
@@ -229,10 +229,12 @@ def model_source(program: engine.ProgramOp, module: ModuleOp, *, trace: bool = F
     return "\n".join([*lines, "", *printer.forward()]) + "\n"
 
 
-class _Model:
-    def __init__(self, program: engine.ProgramOp, module: ModuleOp, trace: bool) -> None:
-        self.module, self.ops = module, list(program.body.block.ops)
-        self.trace = trace
+class ModelPrinter:
+    """Prints the parts of `model.c`; what debug builds add goes in at the methods without text."""
+
+    def __init__(self, program: engine.ProgramOp, module: ModuleOp) -> None:
+        self.program, self.module = program, module
+        self.ops = list(program.body.block.ops)
         self.entries_ = _entries(program)
         self.kinds: dict[str, object] = {}
         for op in self.ops:
@@ -293,6 +295,18 @@ class _Model:
                 name, at = buffer.sym_name.data, buffer.offset.value.data
                 yield f"#define B_{name} ((float *)(m->arena + {at}UL))"
 
+    def hooks(self) -> list[str]:
+        """What stands before the functions, with an empty line first."""
+        return []
+
+    def begin(self, op: engine.EntryOp) -> Iterator[str]:
+        """What an entry does before its first call."""
+        yield from ()
+
+    def barrier(self, op: engine.BarrierOp) -> Iterator[str]:
+        """A barrier."""
+        yield "mi_barrier(m->pool);"
+
     def layer(self, op: engine.BlockOp) -> list[str]:
         head = [
             f"static void {op.sym_name.data}(const struct mi_model *m, const struct mi_batch *b,",
@@ -306,7 +320,8 @@ class _Model:
             f"static void {op.sym_name.data}(const struct mi_model *m, const struct mi_batch *b, "
             "int part, int parts)"
         )
-        return [f"/* {bounds} */", head, "{", *indent(self._calls(op.body.block)), "}"]
+        body = [*self.begin(op), *self._calls(op.body.block)]
+        return [f"/* {bounds} */", head, "{", *indent(body), "}"]
 
     def forward(self) -> list[str]:
         lines: list[str] = []
@@ -325,11 +340,11 @@ class _Model:
     def _calls(self, body: Block) -> Iterator[str]:
         for op in body.ops:
             if isinstance(op, engine.BarrierOp):
-                yield "mi_barrier(m->pool);"
+                yield from self.barrier(op)
             elif isinstance(op, engine.LayersOp):
                 yield from self._layers(op)
             elif isinstance(op, engine.CallOp):
-                yield from self._call(op)
+                yield from self.call(op)
 
     def _layers(self, op: engine.LayersOp) -> Iterator[str]:
         """One loop per run of layers, or one over all with a choice where kinds alternate."""
@@ -337,7 +352,7 @@ class _Model:
         if len(steps) <= MOST_RUNS:
             for name, first, last in steps:
                 head = f"for (int layer = {first}; layer <= {last}; layer++)"
-                yield from _body(head, self._layer(name))
+                yield from _body(head, self.run_layer(name))
             return
         names = list(dict.fromkeys(n for n, _, _ in steps))
         kinds = [names.index(n) for n, a, b in steps for _ in range(a, b + 1)]
@@ -346,26 +361,12 @@ class _Model:
         for number, name in enumerate(names):
             test = f"if (kind[layer] == {number})" if number < len(names) - 1 else ""
             head = " ".join(["else"] * (number > 0) + [test] * bool(test))
-            choice += _body(head, self._layer(name))
+            choice += _body(head, self.run_layer(name))
         yield from block(f"for (int layer = 0; layer < {len(kinds)}; layer++)", choice)
 
-    def _layer(self, name: str) -> list[str]:
-        """Run one layer, and in a debug build show the buffer that it has written."""
-        call = f"{name}(m, b, layer, part, parts);"
-        if not self.trace:
-            return [call]
-        found = (o for o in self.ops if isinstance(o, engine.BlockOp) and o.sym_name.data == name)
-        carried = _carried(next(found))
-        buffer = self.kinds[carried]
-        assert isinstance(buffer, engine.BufferOp)
-        rows, cols = sizes(buffer.type)
-        return [
-            call,
-            "mi_barrier(m->pool);",
-            "if (part == 0 && mi_trace)",
-            f'    mi_trace("{name}", layer, B_{carried}, b->{rows}, {cols});',
-            "mi_barrier(m->pool);",
-        ]
+    def run_layer(self, name: str) -> list[str]:
+        """Run one layer."""
+        return [f"{name}(m, b, layer, part, parts);"]
 
     def ordinals(self) -> Iterator[str]:
         """Tables from a layer to its place among the layers that share a weight or state."""
@@ -383,7 +384,8 @@ class _Model:
         name = self.tables.get(layers)
         return f"{name}[l]" if name else "l"
 
-    def _call(self, op: engine.CallOp) -> Iterator[str]:
+    def call(self, op: engine.CallOp) -> Iterator[str]:
+        """A call of a kernel."""
         callee = lookup(self.module, op.callee.root_reference.data, kernel.FuncOp)
         outs = [
             n.data
@@ -411,18 +413,6 @@ class _Model:
         if isinstance(target, engine.PackOp):
             return f"W_{name}_{arg.field or 'w'}" + ("(layer)" if target.layers else "")
         return f"B_{name}"
-
-
-def _carried(block: engine.BlockOp) -> str:
-    """The buffer that runs through the layers: the one that a block reads before it writes it."""
-    written, before = set[Attribute](), set[Attribute]()
-    for op in block.body.block.ops:
-        if isinstance(op, engine.CallOp):
-            before |= {place for place in op.ins if place not in written}
-            written |= set(op.outs)
-    carried = [place for place in written & before if isinstance(place, SymbolRefAttr)]
-    assert len(carried) == 1
-    return carried[0].root_reference.data
 
 
 def _body(head: str, lines: list[str]) -> list[str]:

@@ -51,6 +51,21 @@ def kernel_object(module: ModuleOp, compiler: Compiler, knowledge: Knowledge) ->
     return compiler.object(sources.pop("kernels.c"), sources, "kernels.c", flags)
 
 
+SANITIZED = (
+    "-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-fstack-protector-all",
+    "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2",
+)  # fmt: skip
+"""Undefined behaviour traps: overflow, shifts, indices beyond an array; and so does writing past
+one on the stack. No run-time library is needed, so the candidate's sandbox stays as it is."""
+
+
+def sanitized_library(module: ModuleOp, compiler: Compiler, knowledge: Knowledge) -> Path:
+    """The same kernels, built so that what C leaves undefined ends the process."""
+    sources = kernel_files(module)
+    flags = (*isa_of(knowledge, isa_name(module)).flags, *SANITIZED)
+    return compiler.link([compiler.object(sources.pop("kernels.c"), sources, "kernels.c", flags)])
+
+
 def kernel_keys(module: ModuleOp, compiler: Compiler, knowledge: Knowledge) -> Mapping[str, str]:
     """Kernel name → hash of everything that decides what its body must do and how it is built.
 

@@ -8,14 +8,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
-from metainfer.files import cache_dir, write_atomic
+from metainfer.files import cache_dir
 from metainfer.ir.diagnostics import Note, error
+from metainfer.sealed import is_whole, write_sealed
 
 FLAGS = (
     "-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-pthread",
@@ -25,11 +26,16 @@ FLAGS = (
 LINK = ("-shared", "-pthread", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
 
 
+def _silent(message: str) -> None:
+    """Nobody is told."""
+
+
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler by its command."""
+    """A C compiler by its command; `notice` is told of a kept file that is damaged."""
 
     command: tuple[str, ...]
+    notice: Callable[[str], None] = field(default=_silent, compare=False)
 
     @cached_property
     def identity(self) -> str:
@@ -52,18 +58,32 @@ class Compiler:
             *(t for kv in sorted(headers.items()) for t in kv),
         ]
         path = _cached("objects", texts, ".o")
-        if not path.exists():
+        if not self._kept(path):
             files = {name: source, **headers}
-            write_atomic(path, self._run(files, [*FLAGS, *flags, "-c", name], path.name))
+            write_sealed(path, self._run(files, [*FLAGS, *flags, "-c", name], path.name))
         return path
 
     def link(self, objects: Sequence[Path]) -> Path:
         """A shared library of `objects`, linked at most once."""
         path = _cached("libraries", [self.identity, *LINK, *(o.name for o in objects)], ".so")
-        if not path.exists():
+        if not self._kept(path):
             arguments = [*LINK, *map(str, objects), "-lm"]
-            write_atomic(path, self._run({}, arguments, path.name))
+            write_sealed(path, self._run({}, arguments, path.name))
         return path
+
+    def program(self, source: str, name: str, flags: Sequence[str], link: Sequence[str]) -> Path:
+        """An executable of one source file, built at most once."""
+        path = _cached("programs", [self.identity, *flags, *link, source], "")
+        if not self._kept(path):
+            write_sealed(path, self._run({name: source}, [*flags, name, *link], path.name), 0o755)
+        return path
+
+    def _kept(self, path: Path) -> bool:
+        """Whether an earlier result is there and whole."""
+        whole = is_whole(path)
+        if whole is False:
+            self.notice(f"{path} is damaged: it is made anew")
+        return bool(whole)
 
     def _run(self, files: Mapping[str, str], arguments: Sequence[str], out: str) -> bytes:
         with tempfile.TemporaryDirectory(prefix="metainfer-cc-") as folder:

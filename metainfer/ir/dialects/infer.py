@@ -185,6 +185,13 @@ fields = ["d", "q"], hash = "00", type_id = 99} {
             raise VerifyException(
                 f"fields take {total} bytes, the block has {self.bytes.value.data}"
             )
+        end = block.last_op
+        if isinstance(end, DecodedOp):
+            count = prod(vector_shape(end.values.type))
+            if count != self.block.value.data:
+                raise VerifyException(
+                    f"{count} values are decoded, the block has {self.block.value.data}"
+                )
 
 
 def field_bytes(type_: Attribute) -> int:

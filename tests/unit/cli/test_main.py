@@ -22,6 +22,7 @@ class CompileOptions:
     ckb: Path | None = None
     start: Path | None = None
     cc: str | None = None
+    strict: bool = False
     fetched: Callable[[int, int | None], None] | None = field(default=None, compare=False)
 
 

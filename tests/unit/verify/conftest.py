@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -24,6 +24,14 @@ from metainfer.verify.verdict import Verdict
 FLAGS = ("-O2", "-ffp-contract=off", "-fPIC", "-shared", "-w")
 Build = Callable[[str], Path]
 Verify = Callable[..., Verdict]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of these tests' own for the program that runs candidates."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("METAINFER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

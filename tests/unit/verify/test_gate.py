@@ -170,9 +170,9 @@ def test_evidence_spares_the_run_until_key_or_entry_changes(
     assert gate.verify(kernels, module, nothing, {"add": "one"})["add"] == first
     assert gate.verify(kernels, module, nothing, {"add": "two"})["add"].status == "infra_error"
 
-    store.path("one").write_text("{")
+    store.path.write_bytes(store.path.read_bytes().replace(b'"one"', b'"onf"'))
     assert gate.verify(kernels, module, nothing, {"add": "one"})["add"].status == "infra_error"
-    assert told == ["add: evidence is damaged: not JSON; verifying again"]
+    assert told == ["add: evidence is damaged: its digest differs; verifying again"]
 
 
 def test_rejection_leaves_no_evidence(
@@ -187,7 +187,7 @@ def test_rejection_leaves_no_evidence(
     assert gate.verify(all_of(module, FuncOp), module, library, {"add": "k"})["add"].status == (
         "rejected"
     )
-    assert not store.path("k").exists()
+    assert store.lookup("k").verdict is None
 
 
 def test_failure_names_the_counter_example(

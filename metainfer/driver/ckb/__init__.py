@@ -1,0 +1,1 @@
+"""What the `metainfer ckb` commands do."""

@@ -1,0 +1,118 @@
+"""What a pass of the pipeline should have done and did not: results are right, an engine is slow.
+
+Only looked for where the pass decided alone: not where an option or a plan says otherwise, nor
+where a limit stopped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from metainfer.ir.diagnostics import Diagnostic
+from metainfer.ir.dialects import infer, kernel
+from metainfer.ir.symbols import all_of, symbols
+from metainfer.ir.text import place_of
+from metainfer.knowledge.contracts import Fusion
+from metainfer.passes.base import decided
+from metainfer.passes.context import knowledge_of, rewrites_of
+from metainfer.passes.fuse import Fuse, base_name
+from metainfer.passes.imports import parse_fragment
+from metainfer.passes.instruments.base import Step
+
+Member = tuple[str, tuple[str, ...]]
+"""An op's name, and the slots of the weights that it takes."""
+
+
+def omissions(step: Step) -> Iterator[Diagnostic]:
+    """Fusions that were left out, and barriers that wait for nothing."""
+    if step.name == "fuse" and isinstance(step.one, Fuse) and step.one.rules is None:
+        if not rewrites_of(step.ctx).exhausted:
+            yield from _unfused(step.module, step.ctx)
+    elif step.name == "schedule":
+        yield from _idle(step.module)
+
+
+# === Fusions ===
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """Ops over one value that a contract lets share a kernel."""
+
+    id: str
+    members: frozenset[Member]
+
+
+def _unfused(module: ModuleOp, ctx: Context) -> Iterator[Diagnostic]:
+    patterns = list(_patterns(ctx))
+    slots = {w.sym_name.data: w.slot.data for w in all_of(module, infer.WeightOp)}
+    for function in all_of(module, func.FuncOp):
+        rows = _rows(function, slots)
+        for pattern in patterns:
+            site = f"{base_name(function)}:{pattern.id}"
+            for value, members in rows.items():
+                if pattern.members <= members and decided(module, site, "fuse") != "no":
+                    yield Diagnostic(
+                        f"@{function.sym_name.data}: {pattern.id} was not applied to the ops over "
+                        f"%{value.name_hint}",
+                        place_of(function),
+                    )
+
+
+def _patterns(ctx: Context) -> Iterator[_Pattern]:
+    """The contracts whose ops all take one value; others are not looked for."""
+    knowledge = knowledge_of(ctx)
+    for contract in knowledge.all("fusion", Fusion):
+        fragment = parse_fragment(knowledge.fragment(contract.id, "pattern.mlir"))
+        for function in all_of(fragment, func.FuncOp):
+            rows = _rows(function, {})
+            if len(rows) == 1:
+                yield _Pattern(contract.id, frozenset(*rows.values()))
+
+
+def _rows(function: func.FuncOp, slots: dict[str, str]) -> dict[SSAValue, set[Member]]:
+    """The ungrouped ops that take weights, by the value that they are applied to."""
+    rows: dict[SSAValue, set[Member]] = {}
+    for op in function.body.block.ops:
+        taken = tuple(_slot(o.owner, slots) for o in op.operands if _is_weight(o))
+        if taken and op.operands and not _is_weight(op.operands[0]):
+            rows.setdefault(op.operands[0], set()).add((op.name, taken))
+    return rows
+
+
+def _is_weight(value: SSAValue) -> bool:
+    return isinstance(value.owner, infer.WeightRefOp)
+
+
+def _slot(owner: object, slots: dict[str, str]) -> str:
+    assert isinstance(owner, infer.WeightRefOp)
+    name = owner.weight.root_reference.data
+    return slots.get(name, name)
+
+
+# === Barriers ===
+
+
+def _idle(module: ModuleOp) -> Iterator[Diagnostic]:
+    """Barriers without which no two parts would meet.
+
+    One in front of a call that reads a state may stay: that its parts keep to the heads which they
+    wrote themselves is more than `schedule` looks at.
+    """
+    from metainfer.verify.engine.barriers import barrier_table
+
+    named = symbols(module)
+    for row in barrier_table(module):
+        callee = named.get(row.before.removeprefix("@"))
+        if not row.needed and not (isinstance(callee, kernel.FuncOp) and _reads_state(callee)):
+            yield Diagnostic(f"the barrier {row.where} before {row.before} waits for nothing")
+
+
+def _reads_state(callee: kernel.FuncOp) -> bool:
+    return any(isinstance(t, infer.StateType) for t in callee.function_type.inputs)

@@ -1,0 +1,13 @@
+/* wrong: slots are split into blocks of 8 for keys, the head's dimension, not 16 lanes (slots
+ * from 8 on) */
+if (part == 0) {
+    for (int32_t t = 0; t < tokens; t++) {
+        const int32_t slot = batch->slot[t], block = slot / 8, lane = slot % 8;
+        for (int32_t h = 0; h < 2; h++) {
+            for (int32_t d = 0; d < 8; d++) {
+                state_k[((h * 5 + block % 5) * 8 + d) * 16 + lane] = k[(size_t)t * 16 + h * 8 + d];
+                state_v[(h * 80 + slot) * 8 + d] = v[(size_t)t * 16 + h * 8 + d];
+            }
+        }
+    }
+}

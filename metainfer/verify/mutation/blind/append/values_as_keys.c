@@ -1,0 +1,12 @@
+/* wrong: values are stored in lanes, as keys are (any input) */
+if (part == 0) {
+    for (int32_t t = 0; t < tokens; t++) {
+        const int32_t slot = batch->slot[t], block = slot / 16, lane = slot % 16;
+        for (int32_t h = 0; h < 2; h++) {
+            for (int32_t d = 0; d < 8; d++) {
+                state_k[((h * 5 + block) * 8 + d) * 16 + lane] = k[(size_t)t * 16 + h * 8 + d];
+                state_v[((h * 5 + block) * 8 + d) * 16 + lane] = v[(size_t)t * 16 + h * 8 + d];
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+/* wrong: the slot is taken modulo the window, 24, not the room (slots from 24 on) */
+for (int32_t u = part; u < 1; u += parts) {
+    for (int32_t t = 0; t < tokens; t++) {
+        const int32_t slot = batch->slot[t] % 24;
+        for (int32_t c = u * 16; c < u * 16 + 16; c++) {
+            const int32_t h = c / 8, d = c % 8;
+            state_k[((h * 3 + slot / 16) * 8 + d) * 16 + slot % 16] = (_Float16)k[(size_t)t * 16 + c];
+            state_v[(h * 48 + slot) * 8 + d] = (_Float16)v[(size_t)t * 16 + c];
+        }
+    }
+}

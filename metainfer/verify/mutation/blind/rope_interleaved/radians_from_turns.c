@@ -1,0 +1,14 @@
+/* wrong: 2 pi is rounded to 3.1416 * 2 in a reduction of the angle (positions past one turn) */
+for (int32_t u = 6 * part / parts; u < 6 * (part + 1) / parts; u++) {
+    for (int32_t t = 0; t < tokens; t++) {
+        const float *xr = x + (size_t)t * 96;
+        float *yr = y + (size_t)t * 96;
+        for (int32_t c = u * 16; c < u * 16 + 16; c += 2) {
+            const double angle = batch->pos[t] * pow(1e4, -(double)(c % 32) / 32.0);
+            const double rest = fmod(angle, 2.0 * 3.1416);
+            const float cosine = (float)cos(rest), sine = (float)sin(rest);
+            yr[c] = xr[c] * cosine - xr[c + 1] * sine;
+            yr[c + 1] = xr[c] * sine + xr[c + 1] * cosine;
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/* one row and token after the other, k ascending, product and sum rounded apart */
+for (int32_t g = 3 * part / parts; g < 3 * (part + 1) / parts; g++) {
+    for (int32_t lane = 0; lane < 16 && g * 16 + lane < 40; lane++) {
+        for (int32_t t = 0; t < tokens; t++) {
+            const float *xt = x + (size_t)t * 64;
+            float acc = 0.0f;
+            for (int32_t b = 0; b < 2; b++) {
+                const size_t block = (size_t)g * 2 + b;
+                const float d = (float)weight_d[block * 16 + lane];
+                const float m = (float)weight_m[block * 16 + lane];
+                const uint8_t *qs = weight_qs + block * 256 + lane;
+                for (int32_t j = 0; j < 32; j++) {
+                    const int32_t byte = qs[j % 16 * 16];
+                    const int32_t nibble = j < 16 ? byte & 15 : byte >> 4;
+                    const float w = d * (float)nibble + m;
+                    acc += w * xt[b * 32 + j];
+                }
+            }
+            y[(size_t)t * 40 + g * 16 + lane] = acc;
+        }
+    }
+}
