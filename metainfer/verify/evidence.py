@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
 from metainfer.verify.verdict import Verdict
@@ -35,6 +35,8 @@ _SCHEMA = (
     "sha256 TEXT NOT NULL, PRIMARY KEY (kernel, verifier)) WITHOUT ROWID"
 )
 _DAMAGED = "evidence is damaged"
+Row: TypeAlias = tuple[object, object]
+"""Content and digest."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,7 @@ class EvidenceStore:
         if not self.path.exists():
             return None
         try:
-            with self._open() as database:
-                rows = database.execute(_BY_KEY, (key, VERIFIER)).fetchall()
-                if not rows:
-                    self._check_all(database)
-                    rows = database.execute(_MENTIONING, _mention(key)).fetchall()
+            rows = self._read(lambda database: self._of_key(database, key))
         except sqlite3.Error as problem:
             raise Untrusted(self._troubled(problem)) from None
         if not rows:
@@ -128,8 +126,7 @@ class EvidenceStore:
         if not self.path.exists():
             return []
         try:
-            with self._open() as database:
-                rows = database.execute(_OF_MEANING, (meaning,)).fetchall()
+            rows = self._read(lambda database: database.execute(_OF_MEANING, (meaning,)).fetchall())
         except sqlite3.Error as problem:
             self._troubled(problem)
             return []
@@ -162,11 +159,30 @@ class EvidenceStore:
                     return
                 self._troubled(problem)
 
+    def _read(self, ask: Callable[[sqlite3.Connection], list[Row]]) -> list[Row]:
+        """An answer; without the files that a reader shares with writers if there is no room."""
+        try:
+            with self._open() as database:
+                return ask(database)
+        except sqlite3.OperationalError as problem:
+            try:
+                with self._open(alone=True) as database:
+                    return ask(database)
+            except sqlite3.DatabaseError:
+                raise problem from None  # someone may be writing: that it looks damaged is no proof
+
+    def _of_key(self, database: sqlite3.Connection, key: str) -> list[Row]:
+        if rows := database.execute(_BY_KEY, (key, VERIFIER)).fetchall():
+            return rows
+        self._check_all(database)
+        return database.execute(_MENTIONING, _mention(key)).fetchall()
+
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection; to a place that cannot be written, one that takes no locks."""
+    def _open(self, alone: bool = False) -> Iterator[sqlite3.Connection]:
+        """A connection; `alone`, or to a place that cannot be written, one that takes no locks."""
         name = f"file:{quote(str(self.path.absolute()))}"
-        if not (os.access(self.path.parent, os.W_OK) and os.access(self.path, os.W_OK)):
+        writable = os.access(self.path.parent, os.W_OK) and os.access(self.path, os.W_OK)
+        if alone or not writable:
             name += "?mode=ro&immutable=1"
         connection = sqlite3.connect(name, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
         with closing(connection) as database:

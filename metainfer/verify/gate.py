@@ -19,6 +19,7 @@ from metainfer.verify.execution import POISONS, execute
 from metainfer.verify.faults import InfraError, KernelFault
 from metainfer.verify.inputs import InputMaker, Inputs
 from metainfer.verify.reference import compare_case
+from metainfer.verify.static.check import check_accesses
 from metainfer.verify.verdict import Failure, Verdict
 
 Report = Callable[[str], None]
@@ -123,6 +124,7 @@ class _Job:
         """Run all cases; the first fault ends it."""
         trial = _Trial(self)
         try:
+            self._prove_accesses()
             cases = self.cases or plan_cases(Facts.of(self.func, self.module))
             with Child(self.library, self.name, self.timeout) as child:
                 for case in cases:
@@ -140,6 +142,14 @@ class _Job:
         if trial.marginal is not None:
             return Verdict("marginal", "bound", trial.worst, trial.done, trial.marginal)
         return Verdict("verified", "complete", trial.worst, trial.done, None)
+
+    def _prove_accesses(self) -> None:
+        """The cheapest stage: raises `KernelFault` where the text itself is not proven safe."""
+        if self.func.body is None:
+            return
+        for finding in check_accesses(self.func, self.module):
+            where = f"line {finding.line}: {finding.text}"
+            raise KernelFault("static", f"{where}: {finding.why}")
 
 
 class _Trial:

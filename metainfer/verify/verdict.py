@@ -11,6 +11,7 @@ Status = Literal["verified", "marginal", "rejected", "infra_error"]
 Stage = Literal[
     "complete",  # every stage passed
     "setup",  # our own machinery: library, child process, reference
+    "static",  # an access, a bound or a branch that is not proven to be safe
     "guard",  # touched memory outside its buffers, or wrote an input
     "timeout",
     "crash",  # any other signal, or the process ended by itself

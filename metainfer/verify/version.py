@@ -1,3 +1,3 @@
 """Which rules a verdict was reached by; evidence of any other version is not reused."""
 
-VERIFIER = "gate-2"
+VERIFIER = "gate-3"

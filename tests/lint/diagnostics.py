@@ -26,9 +26,11 @@ SCOPE = (
     *(f"driver/{name}.py" for name in "running equivalence bisect reduce samples source".split()),
 )
 """What `metainfer-opt` is made of, without the readers of models, code generation and the gate."""
-ELSEWHERE = frozenset({"spec/printer.py", "spec/slots.py", "knowledge/lock.py"})
-"""Files there that metainfer-opt does not need: it prints no `.mispec` text and seals no contracts.
-"""
+ELSEWHERE = frozenset(
+    ("spec/printer.py", "spec/slots.py", "knowledge/lock.py", "knowledge/overlaps.py")
+)
+"""Files there that metainfer-opt does not need: it prints no `.mispec` text, and neither seals nor
+lints contracts."""
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,8 @@ class Commands:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            # Who runs in the background has had it ignored, and hands that on.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self._folder = tempfile.TemporaryDirectory(prefix="crash-")
 
@@ -336,29 +338,29 @@ class Bench:
     def signal_at_random(
         self, number: int, times: int, seconds: float | None = None, seed: int = 0
     ) -> Outcome:
-        """Signals within `seconds`, by default those that the command takes.
+        """Signals within `seconds`, by default those that the command takes, until so many hit.
 
         A command begins where the one before it was ended, until one comes to its end.
         """
         outcome = Outcome(f"{signal.Signals(number).name} at a random time")
-        draw, allowed = random.Random(seed), {-number, 0, 130}
+        draw, wanted = random.Random(seed), 130 if number == signal.SIGINT else -number
         start = self.partial()
         if seconds is None:
             with self.copy(start) as place:
                 begin = time.monotonic()
                 self.check(place, outcome, "undisturbed")
                 seconds = time.monotonic() - begin
-        while outcome.tried < times:
+        while outcome.ended.get(str(wanted), 0) < times and not outcome.problems:
             with self.copy(start) as place:
                 code = -1
-                while code != 0 and outcome.tried < times:
+                while code != 0 and outcome.ended.get(str(wanted), 0) < times:
                     self.commands.start(place)
-                    after = draw.uniform(0, seconds)
+                    after = draw.uniform(0.05, seconds)  # the command has begun
                     self.commands.signal(number, after)
                     code, err = self.commands.wait()
                     outcome.count(code)
                     outcome.problems += [f"{after:.2f} s: damaged: {w}" for w in place.damage()]
-                    if code not in allowed:
+                    if code not in (wanted, 0):
                         outcome.problems.append(f"{after:.2f} s: ended with {code}: {err}")
                     if number == signal.SIGINT and (debris := list(place.top.rglob(".*"))):
                         outcome.problems.append(f"{after:.2f} s: left {debris}")

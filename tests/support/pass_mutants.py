@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import gguf
 import numpy as np
 import numpy.typing as npt
 from tiny_families import recording, write_tiny_spec
-from tiny_hf import MODELS
+from tiny_hf import MODELS, QWEN2
 from tiny_llama import TinyLlama, spec_text
 
 from metainfer.driver.reference import reference_of
@@ -42,6 +43,11 @@ FORMATS = {
 SCALES = {Type.Q4_K: (0, 1), Type.Q5_K: (0, 1), Type.Q6_K: (104,)}
 """Where the half floats of a block stand, in pairs of bytes, which random bits may not fill."""
 TOKENS = 12
+FORMATS_MODEL = replace(
+    QWEN2, hidden=256, ffn=512, q_heads=4, kv_heads=2, head_dim=48, layers=2, tied=False
+)
+"""Rows of whole blocks, and heads that are wider than the 16 columns which kernels share."""
+Stored = tuple[npt.NDArray[np.generic], Type]
 
 
 def write_subjects(folder: Path) -> Path:
@@ -61,14 +67,14 @@ def write_family(folder: Path, family: str) -> None:
 
 
 def _write_formats(folder: Path) -> None:
-    model = TinyLlama(hidden=256, ffn=512, q_heads=4, kv_heads=2, head_dim=32, head=True)
-    stored = {name: _stored(name, values) for name, values, _ in model.tensors()}
+    values = FORMATS_MODEL.converted()
+    stored = {name: _stored(name, one) for name, one in values.items()}
     folder.mkdir()
-    _write(model, folder, lambda name: stored[name])
+    _write(folder, stored)
     plain = folder / "plain"
     plain.mkdir()
-    _write(model, plain, lambda name: (gguf.quants.dequantize(*stored[name]), Type.F32))
-    ids = [int(n) for n in np.random.PCG64(7).random_raw(TOKENS) % np.uint64(model.vocab)]
+    _write(plain, {n: (gguf.quants.dequantize(*one), Type.F32) for n, one in stored.items()})
+    ids = FORMATS_MODEL.ids(TOKENS)
     reference = reference_of(plain / "tiny.mispec", reading_context())
     interpreter = Interpreter(reference.module, reference.weights)
     logits = np.concatenate(list(teacher_forced(interpreter, ids, len(ids))))
@@ -76,32 +82,27 @@ def _write_formats(folder: Path) -> None:
     shutil.rmtree(plain)
 
 
-def _write(
-    model: TinyLlama, folder: Path, data: Callable[[str], tuple[npt.NDArray[np.generic], Type]]
-) -> None:
-    writer = gguf.GGUFWriter(folder / "tiny.gguf", "llama")
-    model._numbers(writer)
-    model.add_tokenizer(writer)
-    for name in _names(model):
-        raw, kind = data(name)
+def _write(folder: Path, tensors: Mapping[str, Stored]) -> None:
+    writer = gguf.GGUFWriter(folder / "tiny.gguf", FORMATS_MODEL.family)
+    FORMATS_MODEL._numbers(writer)
+    TinyLlama(vocab=FORMATS_MODEL.vocab).add_tokenizer(writer)
+    for name, (raw, kind) in tensors.items():
         writer.add_tensor(name, raw, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    spec = spec_text("tiny.gguf", context=model.context)
+    spec = spec_text("tiny.gguf", context=64).replace("kv f32", "kv f16")
     (folder / "tiny.mispec").write_text(spec, encoding="utf-8")
 
 
-def _names(model: TinyLlama) -> Iterator[str]:
-    yield from (name for name, _, _ in model.tensors())
-
-
-def _stored(name: str, values: Floats) -> tuple[npt.NDArray[np.generic], Type]:
+def _stored(name: str, values: Floats) -> Stored:
     """A tensor as its format stores it; K-quants, which `gguf` only decodes, hold random codes."""
     parts = name.removesuffix(".weight").split(".")
     layered = f"{parts[-1]}.{parts[1]}" if parts[0] == "blk" else parts[-1]
     kind = FORMATS.get(layered, FORMATS.get(parts[-1], Type.F32))
+    if values.ndim == 1:
+        kind = Type.F32  # norms and biases are stored as they are
     if kind not in SCALES:
         return gguf.quants.quantize(values, kind), kind
     block, size = gguf.GGML_QUANT_SIZES[kind]

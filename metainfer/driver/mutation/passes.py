@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from metainfer.driver.mutation.contract_operators import contract_mutants
 from metainfer.driver.mutation.mutant import Mutant
 from metainfer.driver.mutation.source_operators import source_mutants
-from metainfer.driver.mutation.trial import EQUIVALENT, SURVIVED, Verdict, try_mutant
+from metainfer.driver.mutation.trial import SAME, SURVIVED, Verdict, try_mutant
 from metainfer.ir.diagnostics import error
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Outcome:
     @property
     def killed(self) -> bool:
         """Whether some check noticed it."""
-        return self.verdict.stage not in (EQUIVALENT, SURVIVED)
+        return self.verdict.stage not in (SAME, SURVIVED)
 
     def as_dict(self) -> dict[str, str]:
         """A row for a reader."""
@@ -90,20 +90,26 @@ class PassReport:
 
     outcomes: list[Outcome] = field(default_factory=list)
 
+    @property
+    def changed(self) -> int:
+        """Mutants that count: they changed some module."""
+        return sum(o.verdict.stage != SAME for o in self.outcomes)
+
     def as_json(self) -> dict[str, Any]:
-        """Totals, and what survived; equivalents are not in the totals."""
-        counted = [o for o in self.outcomes if o.verdict.stage != EQUIVALENT]
+        """Totals, and what survived; mutants that change no module are not in the totals."""
+        counted = [o for o in self.outcomes if o.verdict.stage != SAME]
         killed = [o for o in counted if o.killed]
         return {
             "killed": len(killed),
             "total": len(counted),
-            "equivalent": len(self.outcomes) - len(counted),
+            "same_ir": len(self.outcomes) - len(counted),
             "crashed": sum(o.verdict.stage in CRASHES for o in killed),
+            "costlier": sum(o.verdict.stage == "cost" for o in killed),
             "per_stage": dict(sorted(Counter(o.verdict.stage for o in killed).items())),
             "per_operator": _shares(counted, lambda o: o.mutant.operator),
             "per_file": _shares(counted, lambda o: o.mutant.file),
             "survivors": [o.as_dict() for o in counted if not o.killed],
-            "equivalents": [o.as_dict() for o in self.outcomes if o.verdict.stage == EQUIVALENT],
+            "unchanged": [o.as_dict() for o in self.outcomes if o.verdict.stage == SAME],
         }
 
 
@@ -192,28 +198,42 @@ def sampled(mutants: Sequence[Mutant], count: int, random: Random) -> list[Mutan
     return turns[:count]
 
 
-def pass_mutation_report(
-    folder: Path, *, count: int = COUNT, workers: int = 2, report: Progress = quiet
+def put_to_the_gates(
+    bench: Bench, count: int = COUNT, workers: int = 2, report: Progress = quiet
 ) -> PassReport:
-    """Put `count` mutants to the gates; which ones depends on nothing but the sources.
+    """The outcomes of `count` mutants that change some module of some subject.
 
-    Children are forked: call it from a process without threads of its own.
+    Which ones depends on nothing but the sources: each kind is tried in one order, drawn from SEED,
+    until there are enough. Children are forked: call it from a process without threads of its own.
     """
-    from metainfer.driver.mutation.pool import forked
-
-    report("compiling the unchanged models")
-    bench, random = Bench.of(folder), Random(SEED)
+    random, found = Random(SEED), PassReport()
     passes, contracts = bench.mutants()
     of_contracts = round(count * CONTRACT_SHARE)
-    chosen = sampled(passes, count - of_contracts, random)
-    chosen += sampled(contracts, of_contracts, random)
-    found = PassReport()
-    for mutant, answer in forked(chosen, bench.verdict, workers):
-        verdict = Verdict(**answer) if answer else Verdict("lost", detail="no answer in time")
-        found.outcomes.append(Outcome(mutant, verdict))
-        report(f"pass mutants: {len(found.outcomes)} of {len(chosen)}")
-    found.outcomes.sort(key=lambda o: (o.mutant.file, o.mutant.start, o.mutant.after))
+    for mutants, wanted in ((passes, count - of_contracts), (contracts, of_contracts)):
+        order = sampled(mutants, len(mutants), random)
+        changed = 0
+        for start in range(0, len(order), ROUND):
+            if changed >= wanted:
+                break
+            for outcome in _round(bench, order[start : start + ROUND], workers):
+                if changed < wanted:
+                    found.outcomes.append(outcome)
+                    changed += outcome.verdict.stage != SAME
+            report(f"mutants of passes and contracts: {found.changed} of {count}")
     return found
+
+
+ROUND = 20
+"""Mutants between two looks at whether there are enough."""
+
+
+def _round(bench: Bench, mutants: Sequence[Mutant], workers: int) -> list[Outcome]:
+    """The outcomes of some mutants, in their order."""
+    from metainfer.driver.mutation.pool import forked
+
+    answers = dict(forked(mutants, bench.verdict, workers))
+    lost = {"stage": "lost", "detail": "no answer in time"}
+    return [Outcome(m, Verdict(**(answers[m] or lost))) for m in mutants]
 
 
 def pass_report(count: int = COUNT, report: Progress = quiet) -> dict[str, Any]:
@@ -221,7 +241,8 @@ def pass_report(count: int = COUNT, report: Progress = quiet) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="metainfer-subjects-") as folder:
         report("making the models of the tests")
         made = make_subjects(Path(folder) / "subjects")
-        return pass_mutation_report(made, count=count, report=report).as_json()
+        report("compiling the unchanged models")
+        return put_to_the_gates(Bench.of(made), count, report=report).as_json()
 
 
 def make_subjects(folder: Path) -> Path:
@@ -250,7 +271,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.subjects is None:
         found = pass_report(given.count, to_stderr)
     else:
-        found = pass_mutation_report(given.subjects, count=given.count, report=to_stderr).as_json()
+        bench = Bench.of(given.subjects)
+        found = put_to_the_gates(bench, given.count, report=to_stderr).as_json()
     print(json.dumps(found, indent=1) if given.json else text_of(found))
     return 0
 
@@ -258,11 +280,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def text_of(found: Mapping[str, Any]) -> str:
     """The score and what was not killed, a line each."""
     share = f"{found['killed']} of {found['total']} killed, {found['crashed']} of them by a crash"
-    lines = [f"{share}; {found['equivalent']} equivalent"]
-    for kind in ("survivors", "equivalents"):
+    lines = [f"{share}; {found['same_ir']} changed nothing"]
+    for word, kind in (("survived", "survivors"), ("changed nothing", "unchanged")):
         for one in found[kind]:
             change = f"{one['before']!r} -> {one['after']!r}"
-            lines.append(f"{kind[:-1]}: {one['site']}: {one['operator']}: {change} {one['where']}")
+            lines.append(f"{word}: {one['site']}: {one['operator']}: {change} {one['where']}")
     return "\n".join(lines)
 
 

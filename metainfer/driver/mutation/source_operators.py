@@ -1,7 +1,8 @@
 """The operator table for passes: what can be wrong with Python, at every site where it can be.
 
-Left alone are refusals (a condition that only raises, `self.need`, `assert`): on valid input they
-have no effect, so that a mutant of one is the original. Tests of diagnostics hold those.
+Left alone are refusals (a condition that only raises, `self.need`, `assert`, `strict`): on valid
+input they have no effect, so that a mutant of one is the original. Tests of diagnostics hold those.
+So are names of kernels, the order of symbols, locations, and lists of what might be chosen.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 from metainfer.driver.mutation.mutant import Mutant, replacing
 
+LEFT_ALONE = frozenset("name short_name entry_of _c_names _roles insert_symbol choices".split())
+"""Functions that make up names or places, of which others would do, or list what else to choose."""
 Change = tuple[str, ast.AST, str]
 """Operator, the node that is replaced, and by what."""
 
@@ -63,7 +66,13 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes that compute: no refusals, annotations or docstrings."""
     if isinstance(node, ast.Raise | ast.Assert) or _is_refusal(node) or _is_text(node):
         return
+    if isinstance(node, ast.FunctionDef) and node.name in LEFT_ALONE:
+        return
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return
     yield node
+    if isinstance(node, ast.Expr) and _places(node.value):
+        return
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "bases", "keywords_of_class"):
             continue
@@ -78,11 +87,18 @@ def _is_refusal(node: ast.AST) -> bool:
             return True  # the name of a type
         case ast.If(body=body, orelse=[]):
             return isinstance(body[-1], ast.Raise)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="erase"))):
+            return True  # of what is no longer in the module
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="need" | "_expect" | "check_total"))):
             return True
         case ast.Expr(value=ast.Call(func=ast.Name(id="_check_replaced"))):
             return True
     return False
+
+
+def _places(node: ast.AST) -> bool:
+    """Whether a call gives an op its location; that it has one is checked, and not which."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "derived"
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -203,6 +219,8 @@ def _subscript(node: ast.Subscript) -> Iterator[Change]:
             yield "slice", node, ast.unparse(node.value)
 
 
+_NO_ORDER = ("isinstance", "cast", "lookup", "zip", "min", "max", "_meet")
+"""Functions whose arguments have no order, or whose types alone forbid another one."""
 _FUNCTIONS = {"any": "all", "all": "any", "sorted": "list"}
 
 
@@ -213,7 +231,7 @@ def _call(node: ast.Call) -> Iterator[Change]:
     elif name in _FUNCTIONS and len(node.args) == 1 and not node.keywords:
         yield "function", node.func, _FUNCTIONS[name]
     plain = all(isinstance(a, ast.Name | ast.Attribute | ast.Subscript) for a in node.args)
-    if len(node.args) == 2 and plain and name not in ("isinstance", "cast", "lookup", "zip"):
+    if len(node.args) == 2 and plain and name not in _NO_ORDER:
         a, b = node.args
         yield "arguments swapped", node, f"{name}({ast.unparse(b)}, {ast.unparse(a)})"
 

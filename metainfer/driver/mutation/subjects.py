@@ -7,13 +7,14 @@ token `ids` (n) and `logits` (n, vocab).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metainfer.ir.dialects import kernel
+from metainfer.ir.dialects import engine, kernel
 from metainfer.ir.symbols import all_of
 from metainfer.passes.pipelines import DEFAULT
 
@@ -63,6 +64,11 @@ def ir_text(module: ModuleOp) -> str:
     return _HASH.sub("hash", print_module(module))
 
 
+def undecided(text: str) -> str:
+    """A module's text but for its decisions, which no later gate looks at."""
+    return "\n".join(n for n in text.split("\n") if not n.startswith("  plan.decision"))
+
+
 @dataclass
 class Subject:
     """One model: its spec, what it answers, and the module before each pass."""
@@ -77,6 +83,10 @@ class Subject:
     def spec(self) -> Path:
         """Its spec file."""
         return self.folder / "tiny.mispec"
+
+    def text_before(self, number: int) -> str:
+        """The module's text before a pass."""
+        return self.texts[number - 1] if number else ""
 
     @cached_property
     def recording(self) -> tuple[list[int], NDArray[np.float32]]:
@@ -107,6 +117,27 @@ def compile_unchanged(subject: Subject, knowledge: Knowledge, recorder: Recorder
             run_passes(ctx, module, [PASSES[name]()()], checks=[])
         subject.texts.append(ir_text(module))
     subject.modules.append(module)
+
+
+def costs(module: ModuleOp) -> dict[str, int]:
+    """What a program takes: bytes, and what a step does."""
+    (program,) = all_of(module, engine.ProgramOp)
+    names = Counter(op.name for op in program.walk())
+    sizes = {n: program.properties[n].value.data for n in ("arena", "weights", "states")}  # type: ignore[attr-defined]
+    alone = [f for f in all_of(module, kernel.FuncOp) if _is_alone(f)]
+    return {f"bytes of {n}": size for n, size in sizes.items()} | {
+        "kernels of one part": len(alone),
+        "calls": names[engine.CallOp.name],
+        "barriers": names[engine.BarrierOp.name],
+    }
+
+
+def _is_alone(func: kernel.FuncOp) -> bool:
+    """Whether one part does all the work of a kernel, whatever the sizes."""
+    from metainfer.verify.engine.footprint import footprint
+
+    shares = [t.share for t in footprint(func) if t.write]
+    return all(s.alone or (s.columns is not None and s.columns.units == 1) for s in shares)
 
 
 def passes_of(subject: Subject, id_: str) -> set[int]:

@@ -2,7 +2,8 @@
 
 The child imports the passes anew, with the changed text in the place of one file, and runs them on
 the modules that the parent made with the unchanged ones. Only what comes out other than it was is
-looked at: first the IR gate, then R0 against its recording, then the pass gate.
+looked at: first the IR gate, then R0 against its recording, then the pass gate. A program that is
+right may still cost more than the unchanged passes' one: that is noticed last, and said apart.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ WITHIN = 2e-3
 """Most that logits may be off from a recording in float32 (verification: independent oracles)."""
 STALE = ("passes", "codegen", "verify", "driver")
 """Packages that hold on to functions of the passes."""
-EQUIVALENT, SURVIVED = "equivalent", "survived"
+SAME, SURVIVED = "same ir", "survived"
+"""No module of any subject has another text; some have, and no check noticed."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Verdict:
     """What became of a mutant: the check that noticed it, or that none did."""
 
     stage: str
-    """`import`, `crash`, `diagnostic`, `ir gate`, `r0`, `pass gate`, or EQUIVALENT or SURVIVED."""
+    """`import`, `crash`, `diagnostic`, `ir gate`, `r0`, `pass gate`, `cost`, or none of them."""
     where: str = ""
     """Subject and pass."""
     detail: str = ""
@@ -129,10 +131,10 @@ def _try_all(
     differs = ""
     for subject in subjects:
         found = _Run(subject, knowledge, runs[subject.name]).verdict()
-        if found.stage not in (EQUIVALENT, SURVIVED):
+        if found.stage not in (SAME, SURVIVED):
             return found
         differs = differs or found.where
-    return Verdict(SURVIVED, differs) if differs else Verdict(EQUIVALENT)
+    return Verdict(SURVIVED, differs) if differs else Verdict(SAME)
 
 
 @dataclass
@@ -157,7 +159,7 @@ class _Run:
             return Verdict(self.phase, self.where, _summary(problem))
         except Exception as problem:
             return Verdict("crash", self.where, _summary(problem))
-        return Verdict(SURVIVED if self.differs else EQUIVALENT, self.differs)
+        return Verdict(SURVIVED if self.differs else SAME, self.differs)
 
     def _passes(self, ctx: CompilerContext) -> None:
         from metainfer.passes.pipelines import DEFAULT
@@ -173,7 +175,7 @@ class _Run:
         self, number: int, name: str, before: ModuleOp, ctx: CompilerContext
     ) -> ModuleOp | None:
         """What a pass makes of a module; None if it is what it always made."""
-        from metainfer.driver.mutation.subjects import ir_text
+        from metainfer.driver.mutation.subjects import ir_text, undecided
         from metainfer.passes.instruments.base import Step
         from metainfer.passes.manager import run_passes
         from metainfer.passes.pipelines import PASSES
@@ -181,21 +183,30 @@ class _Run:
         module, one = before.clone(), PASSES[name]()()
         self.phase, self.where = "diagnostic", f"{self.subject.name}: {name}"
         run_passes(ctx, module, [one], checks=[])
-        if ir_text(module) == self.subject.texts[number]:
+        steps = (Step(1, (one,), before, ctx), Step(1, (one,), module, ctx))
+        self._verify(*steps)
+        text = ir_text(module)
+        if text == self.subject.texts[number]:
             return None
         self.differs = self.differs or self.where
-        self._check(Step(1, (one,), before, ctx), Step(1, (one,), module, ctx))
+        known = undecided(ir_text(before)) == undecided(self.subject.text_before(number))
+        if not known or undecided(text) != undecided(self.subject.texts[number]):
+            self._check(*steps)
         return module
 
-    def _check(self, before: Step, after: Step) -> None:
-        """Everything that a changed result is held to, the cheapest first."""
-        from metainfer.driver.validation import Validate
+    def _verify(self, before: Step, after: Step) -> None:
         from metainfer.passes.instruments.checks import Verify
 
         self.phase = "ir gate"
         sound = Verify()
         sound.before(before)
         sound.check(after)
+
+    def _check(self, before: Step, after: Step) -> None:
+        """Everything that a changed result is held to, the cheapest first."""
+        from metainfer.driver.validation import Validate
+        from metainfer.passes.pipelines import DEFAULT
+
         if after.name == "expand-model":
             self.phase = "r0"
             _hold_to_recording(self.subject, after.module, after.ctx)
@@ -203,6 +214,9 @@ class _Run:
         gate = Validate(warn=lambda warning: None)
         gate.before(before)
         gate.check(after)
+        if after.name == DEFAULT[-1]:
+            self.phase = "cost"
+            _hold_to_cost(self.subject, after.module)
 
 
 def _hold_to_recording(subject: Subject, module: ModuleOp, ctx: Context) -> None:
@@ -221,6 +235,17 @@ def _hold_to_recording(subject: Subject, module: ModuleOp, ctx: Context) -> None
     found = np.concatenate(list(teacher_forced(interpreter, ids, len(ids))))
     if found.shape != wanted.shape or not np.abs(found - wanted).max() <= WITHIN:
         raise error(f"R0 of {subject.name} differs from its recording")
+
+
+def _hold_to_cost(subject: Subject, module: ModuleOp) -> None:
+    """DiagnosticError where a program does the same with more: bytes, calls or barriers."""
+    from metainfer.driver.mutation.subjects import costs
+    from metainfer.ir.diagnostics import error
+
+    before = costs(subject.modules[-1])
+    for name, cost in costs(module).items():
+        if cost > before[name]:
+            raise error(f"{subject.name} takes {cost} {name}, unchanged passes {before[name]}")
 
 
 def _summary(problem: Exception) -> str:

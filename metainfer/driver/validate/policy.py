@@ -15,25 +15,28 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from metainfer.ir.diagnostics import Diagnostic
-from metainfer.ir.dialects import infer, kernel
+from metainfer.ir.dialects import engine, infer, kernel, plan
 from metainfer.ir.symbols import all_of, symbols
 from metainfer.ir.text import place_of
-from metainfer.knowledge.contracts import Fusion
+from metainfer.knowledge.contracts import Fusion, PerfRule
 from metainfer.passes.base import decided
 from metainfer.passes.context import knowledge_of, rewrites_of
 from metainfer.passes.fuse import Fuse, base_name
 from metainfer.passes.imports import parse_fragment
 from metainfer.passes.instruments.base import Step
+from metainfer.passes.specialize_entries import SpecializeEntries, ranges_of
 
 Member = tuple[str, tuple[str, ...]]
 """An op's name, and the slots of the weights that it takes."""
 
 
 def omissions(step: Step) -> Iterator[Diagnostic]:
-    """Fusions that were left out, and barriers that wait for nothing."""
+    """Fusions that were left out, other entries than the rule's, barriers that wait for nothing."""
     if step.name == "fuse" and isinstance(step.one, Fuse) and step.one.rules is None:
         if not rewrites_of(step.ctx).exhausted:
             yield from _unfused(step.module, step.ctx)
+    elif isinstance(step.one, SpecializeEntries) and step.one.entries is None:
+        yield from _other_boxes(step.module, step.ctx)
     elif step.name == "schedule":
         yield from _idle(step.module)
 
@@ -96,22 +99,51 @@ def _slot(owner: object, slots: dict[str, str]) -> str:
     return slots.get(name, name)
 
 
+# === Entries ===
+
+
+def _other_boxes(module: ModuleOp, ctx: Context) -> Iterator[Diagnostic]:
+    """Entries that are not those of the rule, where the rule decided."""
+    for op in all_of(module, plan.DecisionOp):
+        if op.what.data == "entries" and op.by.data != "rule":
+            return
+    forwards = [f for f in all_of(module, func.FuncOp) if base_name(f) == "forward"]
+    found = [ranges_of(f)["tokens"] for f in forwards]
+    most = max(last for _, last in found)
+    ends = knowledge_of(ctx).get("perf_rule/cpu_entries", PerfRule).entries.values()
+    wanted = [end for end in ends if end < most] + [most]
+    if sorted(last for _, last in found) != wanted:
+        yield Diagnostic(f"entries end at {[last for _, last in found]}, the rule says {wanted}")
+
+
 # === Barriers ===
 
 
 def _idle(module: ModuleOp) -> Iterator[Diagnostic]:
     """Barriers without which no two parts would meet.
 
-    One in front of a call that reads a state may stay: that its parts keep to the heads which they
-    wrote themselves is more than `schedule` looks at.
+    Two kinds may stay, since `schedule` looks no further: one in front of a call that reads a
+    state, whose parts keep to the heads that they wrote themselves, and one at the head of a block,
+    which is there for whatever block runs before it.
     """
     from metainfer.verify.engine.barriers import barrier_table
 
-    named = symbols(module)
+    named, heads = symbols(module), set(_heads(module))
     for row in barrier_table(module):
         callee = named.get(row.before.removeprefix("@"))
-        if not row.needed and not (isinstance(callee, kernel.FuncOp) and _reads_state(callee)):
+        excused = row.where in heads or (isinstance(callee, kernel.FuncOp) and _reads_state(callee))
+        if not row.needed and not excused:
             yield Diagnostic(f"the barrier {row.where} before {row.before} waits for nothing")
+
+
+def _heads(module: ModuleOp) -> Iterator[str]:
+    """The barriers that blocks begin with, as the table names them."""
+    for program in all_of(module, engine.ProgramOp):
+        for op in program.body.block.ops:
+            if isinstance(op, engine.BlockOp) and isinstance(
+                op.body.block.first_op, engine.BarrierOp
+            ):
+                yield f"@{op.sym_name.data} 1"
 
 
 def _reads_state(callee: kernel.FuncOp) -> bool:

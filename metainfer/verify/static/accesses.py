@@ -9,6 +9,7 @@ from metainfer.verify.static.buffers import Given, batch_element
 from metainfer.verify.static.operators import Operators
 from metainfer.verify.static.tree import Index, Place, Variable
 from metainfer.verify.static.values import (
+    INT,
     Buffer,
     Data,
     Num,
@@ -89,8 +90,7 @@ class Accesses:
         if not table.buffer.table:
             self.report(place, "an index depends on data, and this is no constant local table")
             return Data(table.element)
-        lo = index.type.lo if index.lo is None else index.lo
-        hi = index.type.hi if index.hi is None else index.hi
+        lo, hi = self.operators.bounds(index)
         first = table.offset.shifted(lo * size)
         self.touch(place, Pointer(table.buffer, first, table.element), Form.of(size), False)
         last = table.offset.shifted(hi * size)
@@ -112,6 +112,11 @@ class Accesses:
         if buffer.slot is not None:
             self.tainted.add(buffer.slot)
 
+    def written(self, where: Value) -> None:
+        """A call writes somewhere: what no rule here follows is data."""
+        if isinstance(where, Pointer):
+            self.taint(where.buffer)
+
     def touch(self, place: Place, where: Value, width: Form, write: bool) -> None:
         """An access of `width` bytes: `0 <= offset` and `offset + width <= size`."""
         if not isinstance(where, Pointer):
@@ -123,14 +128,25 @@ class Accesses:
             self.report(place, f"writes '{buffer.name}', which is only to be read")
         if not space.holds(width):
             self.report(place, f"a length may be {space.lower(width)}, below 0")
-        if not space.holds(where.offset):
-            before = -space.lower(where.offset)
-            self.report(place, f"{verb} up to {before:,} bytes before '{buffer.name}'")
         end = where.offset.plus(width)
-        if not space.holds(buffer.size.plus(end, -1)):
-            behind = space.upper(end.plus(buffer.size, -1))
+        before, behind = where.offset, buffer.size.plus(end, -1)
+        if (wild := self._wild(end)) and not (space.holds(before) and space.holds(behind)):
+            self.report(place, f"{verb} '{buffer.name}' at an index that may wrap: {wild}")
+            return
+        if not space.holds(before):
+            self.report(
+                place, f"{verb} up to {-space.lower(before):,} bytes before '{buffer.name}'"
+            )
+        if not space.holds(behind):
             size = f"{space.text(buffer.size)} bytes of '{buffer.name}'"
-            self.report(place, f"{verb} up to {behind:,} bytes behind the {size}")
+            self.report(place, f"{verb} up to {-space.lower(behind):,} bytes behind the {size}")
+
+    def _wild(self, form: Form) -> str | None:
+        """A number in a form of which only its type is known."""
+        for symbol in (self.space.symbols[s] for s in form.terms):
+            if symbol.hi - symbol.lo >= INT.hi:
+                return str(symbol.name)
+        return None
 
     def count(self, place: Place, count: Form, lanes: int) -> None:
         """A number of lanes of one vector."""

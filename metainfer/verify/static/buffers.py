@@ -7,8 +7,8 @@ ring's body takes it modulo its room. A step has at least one token of each of i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
@@ -44,8 +44,8 @@ class Interface:
     """One past the largest element of vectors of the batch."""
 
     @staticmethod
-    def of(func: kernel.FuncOp, module: ModuleOp, ranges: Ranges | None = None) -> Interface:
-        """That of a kernel, for its own ranges of dimensions or for wider ones."""
+    def of(func: kernel.FuncOp, module: ModuleOp) -> Interface:
+        """That of a kernel."""
         arguments = signature(func, module)
         inputs = zip(func.arguments, func.function_type.inputs, strict=True)
         outputs = zip(func.outputs, func.function_type.outputs, strict=True)
@@ -55,8 +55,21 @@ class Interface:
             for a in arguments
             if a.ctype.endswith("*") and a.role != "batch"
         }
-        own = func.dims.as_dict() if ranges is None else ranges
-        return Interface(arguments, own, sizes_, _limits(func, module))
+        return Interface(arguments, func.dims.as_dict(), sizes_, _limits(func, module))
+
+    def key(self) -> Hashable:
+        """Equal for interfaces that differ in their ranges only."""
+        named = (tuple(m.items()) for m in (self.bytes, self.limits))
+        return (*self.arguments, *named, *self.ranges)
+
+    @staticmethod
+    def covering(alike: Sequence[Interface]) -> Interface:
+        """The interface with all calls of several that have the same key."""
+        cover = {
+            name: (min(i.ranges[name][0] for i in alike), max(i.ranges[name][1] for i in alike))
+            for name in alike[0].ranges
+        }
+        return replace(alike[0], ranges=cover)
 
 
 def _element(arg: CArg) -> CType:

@@ -24,6 +24,13 @@ class Touched:
     lanes: int = 0
     counted: bool = False
     """Whether the last argument says how many lanes."""
+    arguments: int = 0
+    """How many there are; as many as its kind of access needs if 0."""
+
+    def takes(self, count: int) -> bool:
+        """Whether it can be called with so many arguments."""
+        needed = 1 + (self.touch == "write") + self.counted
+        return count == (self.arguments or needed)
 
     def width(self, lanes: int) -> int:
         return self.bytes + self.lanes * lanes
@@ -43,8 +50,8 @@ TOUCHES: dict[str, Touched] = {
     "_mm_loadl_epi64": Touched("read", bytes=8),
     "_mm256_broadcast_ss": Touched("read", bytes=4),
     # A mask hides lanes, but which ones no proof here knows: as if it hid none.
-    "_mm256_maskload_ps": Touched("read", bytes=32),
-    "_mm256_maskstore_ps": Touched("write", bytes=32),
+    "_mm256_maskload_ps": Touched("read", bytes=32, arguments=2),
+    "_mm256_maskstore_ps": Touched("write", bytes=32, arguments=3),
     **{
         f"_mm{bits}_{verb}u_{kind}": Touched("read" if verb == "load" else "write", bytes=size)
         for bits, size in (("", 16), ("256", 32), ("512", 64))

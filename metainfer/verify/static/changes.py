@@ -7,7 +7,7 @@ from typing import Literal
 from metainfer.verify.static import tree
 from metainfer.verify.static.affine import Form
 from metainfer.verify.static.expressions import Expressions
-from metainfer.verify.static.values import CType, Data, Num, Pointer, Unknown, Value, decayed
+from metainfer.verify.static.values import INT, CType, Data, Num, Pointer, Unknown, Value, decayed
 
 Direction = Literal["up", "down", "shrinks"]
 
@@ -46,12 +46,12 @@ class Changes:
         type_ = self.types.get(slot)
         if type_ is None:
             return Unknown("a loop changes it in a way that is not followed")
-        if type_.kind != "int" or slot in self.tainted:
+        if type_.kind != "int" or slot in self.tainted or isinstance(value, Data):
             ranged = type_.kind == "int" or type_.name == "vi"
             return Data(type_, *((type_.lo, type_.hi) if ranged else ()))
         form = self.space.new(loop.writes[slot][0].place, type_.lo, type_.hi)
         ways = {direction(a) for a in loop.writes[slot]}
-        if not isinstance(value, Num) or len(ways) != 1 or type_.lo == 0:
+        if not isinstance(value, Num) or len(ways) != 1 or not _stops(type_):
             return Num(form, type_)
         way = ways.pop()
         if way == "up":
@@ -61,6 +61,11 @@ class Changes:
             if way == "shrinks":
                 self.space.bound_below(form, Form.of(0))
         return Num(form, type_)
+
+
+def _stops(type_: CType) -> bool:
+    """Whether overflow of a type is a finding: narrow and unsigned integers wrap instead."""
+    return type_.lo < 0 and type_.size >= INT.size
 
 
 def direction(assign: tree.Assign) -> Direction | None:

@@ -22,7 +22,7 @@ from metainfer.verify.static.values import Finding, Num
 
 WIDTHS = (4, 8, 16)
 """Lanes of a vector, `MI_V`, on the instruction sets there are."""
-_VECTORS = re.compile(r"\bMI_[VN]\b|\bmi_(load|store|sum|top|below)|\bv[fi]\b")
+_VECTORS = re.compile(r"\bMI_[VN]\b|\bv[fi]\b|\bmi_(?!bf16\b|lookup_one\b)")
 
 
 def check_accesses(func: kernel.FuncOp, module: ModuleOp) -> list[Finding]:
@@ -42,27 +42,19 @@ def check_kernels(kernels: Sequence[kernel.FuncOp], module: ModuleOp) -> dict[st
     Entries differ in the ranges of their dimensions only, so most bodies occur twice: what is
     proven of the range that covers all of them is proven of each.
     """
-    alike: dict[Hashable, list[kernel.FuncOp]] = {}
+    alike: dict[tuple[str, Hashable], list[tuple[str, Interface]]] = {}
     for func in kernels:
-        names = (*(a.data for a in func.arguments), *(o.data for o in func.outputs))
-        key = (_text(func), func.function_type, names, tuple(func.dims.names))
-        alike.setdefault(key, []).append(func)
+        interface = Interface.of(func, module)
+        key = (_text(func), interface.key())
+        alike.setdefault(key, []).append((func.sym_name.data, interface))
     found: dict[str, list[Finding]] = {}
-    for group in alike.values():
-        found |= _check_group(group, module)
+    for (text, _), group in alike.items():
+        names, interfaces = zip(*group, strict=True)
+        if len(group) > 1 and not _check(text, Interface.covering(interfaces)):
+            found |= {name: [] for name in names}
+        else:
+            found |= {name: _check(text, interface) for name, interface in group}
     return {f.sym_name.data: found[f.sym_name.data] for f in kernels}
-
-
-def _check_group(group: Sequence[kernel.FuncOp], module: ModuleOp) -> dict[str, list[Finding]]:
-    if len(group) > 1:
-        ranges = [f.dims.as_dict() for f in group]
-        cover = {
-            name: (min(r[name][0] for r in ranges), max(r[name][1] for r in ranges))
-            for name in ranges[0]
-        }
-        if not _check(_text(group[0]), Interface.of(group[0], module, cover)):
-            return {f.sym_name.data: [] for f in group}
-    return {f.sym_name.data: check_accesses(f, module) for f in group}
 
 
 def _text(func: kernel.FuncOp) -> str:

@@ -278,7 +278,7 @@ class Expressions:
             return self._copy(expr)
         if expr.name in LOOKUPS and len(expr.arguments) == 2:
             return self._lookup(expr)
-        if expr.name in TOUCHES and expr.arguments:
+        if expr.name in TOUCHES and TOUCHES[expr.name].takes(len(expr.arguments)):
             return self._touched(expr)
         given = [self.value(a) for a in expr.arguments]
         wanted = 0 if expr.name == "__builtin_inff" else pure_calls().get(expr.name)
@@ -301,6 +301,8 @@ class Expressions:
         for other in rest[: -1 if touched.counted else None]:
             self.value(other)
         self.accesses.touch(expr.place, where, width, touched.touch == "write")
+        if touched.touch == "write":
+            self.accesses.written(where)
         bounds = (0, 255) if expr.name == "mi_load_u8" else ()
         return Data(result_of(expr.name), *bounds)
 
@@ -308,6 +310,8 @@ class Expressions:
         """A table lookup: by data only in a constant local table, within the data's range."""
         table, index = (self.value(a) for a in expr.arguments)
         if isinstance(table, Pointer) and isinstance(index, Num | Data):
+            if index.type.kind != "lanes":
+                index = self.operators.integer_of(expr.place, index, INT)
             self.accesses.selected(expr.place, table, index, self.lanes)
         else:
             self._no_pointer(expr, table)
@@ -319,5 +323,6 @@ class Expressions:
         size = self.number(expr.arguments[2], "a length")
         if size is not None:
             self.accesses.touch(expr.place, to, size.form, True)
+            self.accesses.written(to)
             self.accesses.touch(expr.place, source, size.form, False)
         return Data(INT)

@@ -130,6 +130,7 @@ class Loops:
                     return
             if turns.most == ENDLESS and not self._shrinks(loop, top):
                 self.report(loop.place, "nothing is known to end this loop")
+                return
             self._check_steps(turns, top)
             with self.space.scope():
                 self.statements.run(loop.body)

@@ -15,6 +15,8 @@ from metainfer.verify.static.integers import Integers
 from metainfer.verify.static.tree import Place
 from metainfer.verify.static.values import (
     INT,
+    LONG,
+    VI,
     CType,
     Data,
     Num,
@@ -36,8 +38,13 @@ class Operators:
     """Operators; what may go wrong is told to `report`."""
 
     def __init__(self, integers: Integers, report: Report) -> None:
-        self.integers, self.space, self.report = integers, integers.space, report
+        self.integers, self.space, self._report = integers, integers.space, report
         self.wrapping: Wrapping = "quiet"
+
+    def report(self, place: Place, why: str) -> None:
+        """A finding; there are none where numbers are taken as exact."""
+        if self.wrapping != "exact":
+            self._report(place, why)
 
     @contextmanager
     def when_wrapping(self, way: Wrapping) -> Iterator[None]:
@@ -70,6 +77,12 @@ class Operators:
                 return Data(type_, type_.lo, type_.hi)
             return Data(type_)
         return value
+
+    def integer_of(self, place: Place, value: Num | Data, type_: CType) -> Num | Data:
+        """A number or data as an integer type."""
+        converted = self.converted(place, value, type_)
+        assert isinstance(converted, Num | Data)
+        return converted
 
     def integer(self, place: Place, value: Num, type_: CType) -> Num:
         """A number as another integer type."""
@@ -208,10 +221,12 @@ class Operators:
         """The range of data, or nothing where it leaves its type."""
         type_ = _wider(left.type, right.type)
         if operator in COMPARISONS or operator in ("&&", "||"):
-            return Data(type_ if type_.kind in ("lanes", "register") else INT, None, None)
+            if type_.kind == "lanes":
+                return Data(VI, -1, 0)
+            return Data(type_) if type_.kind == "register" else Data(INT, 0, 1)
         if type_.kind in ("float", "register") or type_.name == "vf":
             return Data(type_)
-        bounds = [self._bounds(v) for v in (left, right)]
+        bounds = [self.bounds(v) for v in (left, right)]
         lo, hi = bounds[1]
         if operator in ("/", "%") and lo <= 0 <= hi:
             self.report(place, "its divisor may be 0")
@@ -227,14 +242,16 @@ class Operators:
         type_ = left.type if left.type is right.type else _wider(left.type, right.type)
         if type_.kind != "int" and type_.name != "vi":
             return Data(type_)
-        (lo, hi), (lo2, hi2) = self._bounds(left), self._bounds(right)
+        (lo, hi), (lo2, hi2) = self.bounds(left), self.bounds(right)
         return Data(type_, min(lo, lo2), max(hi, hi2))
 
-    def _bounds(self, value: Num | Data) -> tuple[int, int]:
+    def bounds(self, value: Num | Data) -> tuple[int, int]:
+        """Range of a value as an integer; of a float, all there are."""
         if isinstance(value, Num):
             return self.space.range(value.form)
         if value.lo is None or value.hi is None:
-            return value.type.lo, value.type.hi
+            whole = value.type if value.type.kind == "int" else LONG
+            return whole.lo, whole.hi
         return value.lo, value.hi
 
 

@@ -313,10 +313,15 @@ class _Reader:
 
     def _call(self, node: Node) -> Expr:
         function = self.child(node, "function")
+        given = _children(self.child(node, "arguments"))
+        if function.type == "parenthesized_expression" and len(given) == 1:
+            # To a parser without types, `(vf)(x)` is a call.
+            type_ = self._type(_children(function)[0])
+            return tree.Cast(self.place(node), type_, False, self.expression(given[0]))
         if function.type != "identifier":
             raise self.refused(node, "a call of what is no name")
-        given = [self.expression(a) for a in _children(self.child(node, "arguments"))]
-        return tree.Call(self.place(node), _text(function), given)
+        arguments = [self.expression(a) for a in given]
+        return tree.Call(self.place(node), _text(function), arguments)
 
     def _sizeof(self, node: Node) -> Expr:
         described = node.child_by_field_name("type")

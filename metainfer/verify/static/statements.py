@@ -97,10 +97,11 @@ class Statements:
         size = Form.of(count * stmt.type.bytes(self.expressions.lanes))
         table = stmt.const and bool(given)
         lo, hi = self._hull(elements, count) if stmt.type.kind == "int" else (0, 0)
-        if lo < stmt.type.lo or hi > stmt.type.hi:
+        data = any(not isinstance(e, Num) for e in elements)
+        if data or lo < stmt.type.lo or hi > stmt.type.hi:
             lo, hi = stmt.type.lo, stmt.type.hi
         buffer = Buffer(stmt.name, size, stmt.type, not stmt.const, None, stmt.slot, table, lo, hi)
-        if any(not isinstance(e, Num) for e in elements):
+        if data:
             self.accesses.taint(buffer)
         return Pointer(buffer, Form.of(0), stmt.type, tuple(dims))
 
@@ -153,7 +154,7 @@ class Statements:
         value = self._new(stmt, lambda: self.expressions.load(target, where))
         if isinstance(where, Pointer) and not where.dims:
             self.accesses.store(stmt.place, where, value, self.expressions.lanes)
-        elif not self._is_lane(target):
+        elif not isinstance(where, Unknown) and not self._is_lane(target):
             self.report(stmt.place, "what is assigned to is no element of a buffer")
         return True
 

@@ -76,7 +76,7 @@ func.func @results(%one: tensor<4xf32>, %two: tensor<4xf32>) -> (tensor<4xf32>, 
 // CHECK:      note: left: i64
 // CHECK-NEXT: note: right: i32
 // $ metainfer-opt --equiv a.mlir b.mlir --run @results
-// CHECK:      b.mlir:33:1: error: @results has another number of results on each side
+// CHECK:      b.mlir:33:1: error: @results has other results on each side
 // $ metainfer-opt --equiv a.mlir %S/Inputs/block.mlir
 // CHECK:      error: a.mlir and {{.*}}block.mlir have no function in common
 // $ metainfer-opt --equiv a.mlir b.mlir --run @same

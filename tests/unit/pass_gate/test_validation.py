@@ -26,10 +26,11 @@ from xdsl.passes import ModulePass
 from metainfer.driver.session import reading_context
 from metainfer.driver.validation import STRUCTURAL
 from metainfer.ir.diagnostics import DiagnosticError
-from metainfer.ir.dialects import engine, kernel
+from metainfer.ir.dialects import engine, kernel, plan
 from metainfer.ir.dims import LayersAttr, RangesAttr, ScheduleAttr
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.ir.text import parse_module
+from metainfer.passes.fuse import Fuse
 from metainfer.passes.pipelines import DEFAULT, PASSES
 
 MODELS = (*FAMILIES, "quantised")
@@ -140,6 +141,35 @@ def test_only_passes_of_the_pipeline_are_held_to_equal_bits() -> None:
     assert "infer.rms_norm" in refusal(before, after, PASSES["fuse"]()())
 
 
+def _ungrouped(module: ModuleOp) -> None:
+    """Take the first group apart."""
+    group = of(module, "infer.group")
+    block = group.parent_block()
+    assert block is not None
+    members = list(group.regions[0].block.ops)
+    for op in members[:-1]:
+        op.detach()
+        block.insert_op_before(op, group)
+    for old, new in zip(group.results, members[-1].operands, strict=True):
+        old.replace_all_uses_with(new)
+    group.detach()
+
+
+def test_a_fusion_that_was_left_out() -> None:
+    before, after = stages("tiny").before("fuse"), stages("tiny").after("fuse")
+    _ungrouped(after)
+    assert refusal(before, after, PASSES["fuse"]()()) == (
+        "@decode_layer: fusion/qkv was not applied to the ops over %h"
+    )
+    # An option, a plan and a user's own pass may leave it out.
+    assert validate(before, after, Fuse(rules=("fusion/gate_up",))).calls
+    assert validate(before, after, Done()).calls
+    for op in all_of(after, plan.DecisionOp):
+        if op.site.data == "layer:fusion/qkv":
+            op.properties["value"] = StringAttr("no")
+    assert validate(before, after, PASSES["fuse"]()()).calls
+
+
 # === Programs ===
 
 
@@ -224,6 +254,15 @@ def _crooked(module: ModuleOp) -> None:
     _moved(module, "decode_up", "offset", 4)
 
 
+def _idle(module: ModuleOp) -> None:
+    """A barrier between two calls of which neither touches what the other does."""
+    add = call(module, "decode_rope")
+    block = add.parent_block()
+    assert block is not None
+    barrier = engine.BarrierOp.create()
+    block.insert_op_before(barrier, add)
+
+
 def _arena(module: ModuleOp) -> None:
     size = program(module).arena
     assert size is not None
@@ -241,6 +280,7 @@ PROGRAMS = [
     ("tiny", "schedule", _lost_call, "the first difference is in infer.linear (%down)"),
     ("tiny", "schedule", _vector_for_table, "@decode cannot be run: "),
     ("tiny", "schedule", _lost_barrier, "no barrier parts two calls: part 0 of @decode_"),
+    ("tiny", "schedule", _idle, "before @decode_rope waits for nothing"),
     ("tiny", "schedule", _pack, "engine.pack @attn_k: the packs before it end at"),
     ("tiny", "schedule", _streams, "engine.pack @attn_k: a layer of it takes"),
     ("tiny", "schedule", _slab, "engine.state @kv: 64 positions are"),

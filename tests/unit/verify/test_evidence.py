@@ -257,6 +257,14 @@ def test_several_processes_at_once_lose_nothing(store: EvidenceStore) -> None:
     assert os.listdir(store.path.parent) == [store.path.name]
 
 
+@pytest.mark.parametrize("limit", [0, 20_000])
+def test_a_full_disk_keeps_nothing_from_being_read(store: EvidenceStore, limit: int) -> None:
+    store.record("a", VERIFIED)
+    child = _child(store, "a", limit=limit)
+    *warnings, kept = child.communicate()[0].splitlines()
+    assert (kept, len(warnings)) == ("1", 1)
+
+
 @pytest.mark.parametrize("limit", [0, 5000, 30_000])
 def test_a_full_disk_costs_only_what_does_not_fit(store: EvidenceStore, limit: int) -> None:
     store.record("a", VERIFIED)

@@ -16,19 +16,13 @@ for (int32_t t = 0; t < tokens; t++) {
                        qs[d + 4] * (float)keys[(at / 16 * 8 + d + 4) * 16 + at % 16];
             }
             const float score = (s[0] + s[1]) + (s[2] + s[3]);
-            if (score > most) {
-                const float shrink = expf(most - score);
-                total *= shrink;
-                for (int32_t d = 0; d < 8; d++) {
-                    out[d] *= shrink;
-                }
-                most = score;
-            }
-            const float p = expf(score - most);
-            total += p;
+            const float next = score > most ? score : most;
+            const float shrink = expf(most - next), p = expf(score - next);
+            total = total * shrink + p;
             for (int32_t d = 0; d < 8; d++) {
-                out[d] = fmaf(p, (float)values[at * 8 + d], out[d]);
+                out[d] = fmaf(p, (float)values[at * 8 + d], out[d] * shrink);
             }
+            most = next;
         }
         for (int32_t d = 0; d < 8; d++) {
             y[(size_t)t * 48 + h * 8 + d] = out[d] * (1.0f / total);
