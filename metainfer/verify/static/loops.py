@@ -68,7 +68,8 @@ class Loops:
         turns = self._probe(loop, loop.condition, entry | blurred, steps)
         if turns is None:
             self.expressions.values = entry
-            return self.expressions.conditions.decide(loop.condition, False)
+            with self.operators.when_wrapping("report"):
+                return self.expressions.conditions.decide(loop.condition, False)
         self._turn(turns)
         return self._after(turns)
 

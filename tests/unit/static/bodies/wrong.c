@@ -194,3 +194,12 @@ y[0] = mi_lookup_one(t, (int32_t)x[0] & 3);
 
 /// a call without all its arguments: a call of 'mi_store_n' is not understood
 mi_store_n(y, mi_load(x));
+
+/// a bound that wraps: may overflow uint32_t
+const uint32_t n = 3;
+for (uint32_t i = 0; i < n - 5u; i++)
+    y[i] = 0.0f;
+
+/// a bound that wraps later: may overflow size_t
+for (size_t i = 0; i - 3 < 5; i++)
+    y[i] = 0.0f;
