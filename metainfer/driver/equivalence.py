@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from metainfer.driver.samples import Case, cases
 from metainfer.driver.validate.blame import Executed, Ran, first_difference
-from metainfer.driver.validate.calls import Results, Runnable, Side
+from metainfer.driver.validate.calls import Machine, Results, Runnable, Side
 from metainfer.driver.validate.gaps import Gap, gap, undecided
 from metainfer.driver.validate.program import entries
 from metainfer.driver.validate.twin import twins_of
@@ -87,8 +87,9 @@ def compare_modules(
         _check_signatures(ours, theirs)
     twins = twins_of(left, right)
     found = Comparison(why_not_small=twins.why_not_small)
+    machines = (Machine(twins.left, seed), Machine(twins.right, seed))
     for mine, other in _pairs(twins.left, twins.right, names):
-        pair = _Pair(Side(twins.left, mine), Side(twins.right, other), exact)
+        pair = _Pair(Side(machines[0], mine), Side(machines[1], other), exact)
         found.pairs.append((pair.left.name, pair.right.name))
         for case in cases(other, twins.right, seed):
             found.calls += 1

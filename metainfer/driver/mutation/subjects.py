@@ -126,6 +126,7 @@ def costs(module: ModuleOp) -> dict[str, int]:
     sizes = {n: program.properties[n].value.data for n in ("arena", "weights", "states")}  # type: ignore[attr-defined]
     alone = [f for f in all_of(module, kernel.FuncOp) if _is_alone(f)]
     return {f"bytes of {n}": size for n, size in sizes.items()} | {
+        "kernels": len(all_of(module, kernel.FuncOp)),
         "kernels of one part": len(alone),
         "calls": names[engine.CallOp.name],
         "barriers": names[engine.BarrierOp.name],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from metainfer.driver.samples import (
 )
 from metainfer.driver.validate.program import ProgramRun
 from metainfer.interp.batch import Batch
+from metainfer.interp.matrix import DecodeCache
 from metainfer.interp.meaning import Value
 from metainfer.interp.numerics import F64
 from metainfer.interp.run import Interpreter, Mode
@@ -38,12 +40,52 @@ CACHE_BYTES = 256 << 20
 """Decoded weights that a call keeps: a graph may read one weight many times."""
 
 
+@dataclass
+class Machine:
+    """A module with drawn weights; what is decoded of them is kept from call to call."""
+
+    module: ModuleOp
+    seed: int = 0
+
+    @cached_property
+    def weights(self) -> RandomWeights:
+        """The weights, by their tensors' names."""
+        return RandomWeights(self.module, self.seed)
+
+    @cached_property
+    def decoded(self) -> DecodeCache:
+        """What the calls of programs have decoded."""
+        return DecodeCache(CACHE_BYTES)
+
+    @cached_property
+    def _untraced(self) -> dict[Mode, Interpreter]:
+        return {}
+
+    def interpreter(self, mode: Mode, trace: Trace | None = None) -> Interpreter:
+        """An interpreter of the module; one for all calls that are not traced."""
+        if trace is not None:
+            return self._interpreter(mode, trace)
+        if mode not in self._untraced:
+            self._untraced[mode] = self._interpreter(mode, None)
+        return self._untraced[mode]
+
+    def _interpreter(self, mode: Mode, trace: Trace | None) -> Interpreter:
+        return Interpreter(
+            self.module, self.weights, mode, numerics=F64, trace=trace, cache_bytes=CACHE_BYTES
+        )
+
+
 @dataclass(frozen=True)
 class Side:
     """What is run: a function or entry of a module."""
 
-    module: ModuleOp
+    machine: Machine
     code: Runnable
+
+    @property
+    def module(self) -> ModuleOp:
+        """The module that it is in."""
+        return self.machine.module
 
     @property
     def name(self) -> str:
@@ -75,14 +117,11 @@ class Side:
         trace: Trace | None = None,
     ) -> Results:
         """The results of a call with arguments of these types."""
-        weights = RandomWeights(self.module, case.seed)
-        interpreter = Interpreter(
-            self.module, weights, mode, numerics=F64, trace=trace, cache_bytes=CACHE_BYTES
-        )
+        interpreter = self.machine.interpreter(mode, trace)
         try:
             with np.errstate(all="ignore"):  # a bound of nothing is infinite, and says nothing
                 if isinstance(self.code, engine.EntryOp):
-                    return self._run_entry(interpreter, weights, given, types)
+                    return self._run_entry(interpreter, given, types)
                 results = interpreter.run(self.name, *given, layer=case.layer)
         except (ValueError, LookupError, RuntimeError) as problem:
             # The interpreter's own complaint about values: shapes, gaps in a state, stale states.
@@ -92,14 +131,14 @@ class Side:
     def _run_entry(
         self,
         interpreter: Interpreter,
-        weights: RandomWeights,
         given: list[Value],
         types: list[Attribute],
     ) -> Results:
         assert isinstance(self.code, engine.EntryOp)
         batch = next(v for v in given if isinstance(v, Batch))
         states = {_key(t, 0): v for t, v in zip(types, given, strict=True) if isinstance(v, State)}
-        run = ProgramRun(self.module, interpreter, weights, batch, states)
+        machine = self.machine
+        run = ProgramRun(self.module, interpreter, machine.weights, machine.decoded, batch, states)
         logits = run.run(self.code)
         return {"0": logits} | {name: _own(state) for name, state in run.states.items()}
 

@@ -19,11 +19,13 @@ from metainfer.ir.dialects import engine, infer, kernel, plan
 from metainfer.ir.symbols import all_of, symbols
 from metainfer.ir.text import place_of
 from metainfer.knowledge.contracts import Fusion, PerfRule
+from metainfer.passes.apply_quantization import ApplyQuantization
 from metainfer.passes.base import decided
 from metainfer.passes.context import knowledge_of, rewrites_of
 from metainfer.passes.fuse import Fuse, base_name
 from metainfer.passes.imports import parse_fragment
 from metainfer.passes.instruments.base import Step
+from metainfer.passes.pins import view_of
 from metainfer.passes.specialize_entries import SpecializeEntries, ranges_of
 
 Member = tuple[str, tuple[str, ...]]
@@ -37,8 +39,13 @@ def omissions(step: Step) -> Iterator[Diagnostic]:
             yield from _unfused(step.module, step.ctx)
     elif isinstance(step.one, SpecializeEntries) and step.one.entries is None:
         yield from _other_boxes(step.module, step.ctx)
+    elif isinstance(step.one, ApplyQuantization) and step.one.kv is None:
+        yield from _other_states(step.module)
+    elif step.name == "resolve-model":
+        yield from _other_fields(step.module)
     elif step.name == "schedule":
         yield from _idle(step.module)
+        yield from _other_features(step.module)
 
 
 # === Fusions ===
@@ -99,6 +106,33 @@ def _slot(owner: object, slots: dict[str, str]) -> str:
     return slots.get(name, name)
 
 
+# === Formats ===
+
+
+def _other_fields(module: ModuleOp) -> Iterator[Diagnostic]:
+    """Formats whose contract names the fields otherwise than their decode region does."""
+    for format_ in all_of(module, infer.FormatOp):
+        named = [argument.name_hint for argument in format_.decode.block.args]
+        found = [field.data for field in format_.fields]
+        if found != named:
+            yield Diagnostic(
+                f"@{format_.sym_name.data} has the fields {found}, its decode region {named}",
+                place_of(format_),
+            )
+
+
+def _other_states(module: ModuleOp) -> Iterator[Diagnostic]:
+    """Keys or values that are stored otherwise than the plan says."""
+    wanted = decided(module, "kv", "kv")
+    for state in all_of(module, infer.StateOp):
+        found = [str(type_.element_type) for type_ in (state.k, state.v)]
+        if wanted is not None and found != [wanted, wanted]:
+            yield Diagnostic(
+                f"@{state.sym_name.data} is stored as {', '.join(found)}, the plan says {wanted}",
+                place_of(state),
+            )
+
+
 # === Entries ===
 
 
@@ -114,6 +148,21 @@ def _other_boxes(module: ModuleOp, ctx: Context) -> Iterator[Diagnostic]:
     wanted = [end for end in ends if end < most] + [most]
     if sorted(last for _, last in found) != wanted:
         yield Diagnostic(f"entries end at {[last for _, last in found]}, the rule says {wanted}")
+
+
+# === The runtime ===
+
+
+def _other_features(module: ModuleOp) -> Iterator[Diagnostic]:
+    """Features in an order that another run may not repeat, or others than the spec asks for."""
+    view = view_of(module)
+    for program in all_of(module, engine.ProgramOp):
+        for op in program.body.block.ops:
+            if isinstance(op, engine.RuntimeOp):
+                found = [feature.data for feature in op.features]
+                wanted = sorted(view.features) if view is not None else []
+                if found != wanted:
+                    yield Diagnostic(f"features are {found}, want {wanted}", place_of(op))
 
 
 # === Barriers ===

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
 from metainfer.interp.batch import Batch
+from metainfer.interp.matrix import DecodeCache
 from metainfer.interp.meaning import Value
 from metainfer.interp.run import Interpreter
 from metainfer.interp.state import State
@@ -37,6 +38,7 @@ class ProgramRun:
     module: ModuleOp
     interpreter: Interpreter
     weights: WeightSource
+    decoded: DecodeCache
     batch: Batch
     states: dict[str, State]
     buffers: dict[str, Value] = field(default_factory=dict)
@@ -89,9 +91,12 @@ class ProgramRun:
             return self.buffers[name]
         for weight in all_of(self.module, infer.WeightOp):
             if weight.sym_name.data == name:
-                numerics = self.interpreter.scope.numerics
-                return load_weight(weight, layer, self.weights, self._format, None, numerics)
+                return self._weight(weight, layer)
         raise error(f"@{name} is read before anything is written to it", place_of(user))
+
+    def _weight(self, weight: infer.WeightOp, layer: int | None) -> Value:
+        numerics = self.interpreter.scope.numerics
+        return load_weight(weight, layer, self.weights, self._format, self.decoded, numerics)
 
     def _format(self, name: str) -> infer.FormatOp:
         return lookup(self.module, name, infer.FormatOp)

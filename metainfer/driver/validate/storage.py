@@ -138,6 +138,12 @@ def _buffers(program: engine.ProgramOp) -> Iterator[Diagnostic]:
     """Slots begin at cache lines, and the arena ends where the last one does."""
     if program.arena is None:
         return
+    ops = list(program.body.block.ops)
+    places = {op.sym_name.data: op.offset for op in ops if isinstance(op, engine.BufferOp)}
+    entries_ = [op for op in ops if isinstance(op, engine.EntryOp)]
+    logits = {places.get(entry.logits.root_reference.data) for entry in entries_}
+    if len(logits) != 1:
+        yield Diagnostic("the entries' logits have no one place for the host", place_of(program))
     end = 0
     for op in program.body.block.ops:
         if isinstance(op, engine.BufferOp):

@@ -27,7 +27,7 @@ from metainfer.driver.mutation.source_operators import source_mutants
 from metainfer.driver.mutation.trial import SAME, SURVIVED, Verdict
 from metainfer.resources import ckb_dir
 
-SAMPLE = 9
+SAMPLE = 6
 PASSES = Path(__file__).parents[3] / "metainfer"
 
 

@@ -26,12 +26,13 @@ from xdsl.passes import ModulePass
 from metainfer.driver.session import reading_context
 from metainfer.driver.validation import STRUCTURAL
 from metainfer.ir.diagnostics import DiagnosticError
-from metainfer.ir.dialects import engine, kernel, plan
+from metainfer.ir.dialects import engine, infer, kernel, plan
 from metainfer.ir.dims import LayersAttr, RangesAttr, ScheduleAttr
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.ir.text import parse_module
 from metainfer.passes.fuse import Fuse
 from metainfer.passes.pipelines import DEFAULT, PASSES
+from metainfer.passes.specialize_entries import SpecializeEntries
 
 MODELS = (*FAMILIES, "quantised")
 
@@ -170,6 +171,23 @@ def test_a_fusion_that_was_left_out() -> None:
     assert validate(before, after, PASSES["fuse"]()()).calls
 
 
+def test_fields_that_are_named_in_another_order() -> None:
+    before, after = (f("resolve-model") for f in (stages("tiny").before, stages("tiny").after))
+    format_ = lookup(after, "q8_0", infer.FormatOp)
+    format_.properties["fields"] = ArrayAttr(list(format_.fields)[::-1])
+    message = refusal(before, after, PASSES["resolve-model"]()())
+    assert message == "@q8_0 has the fields ['qs', 'd'], its decode region ['d', 'qs']"
+
+
+def test_a_state_that_is_stored_otherwise_than_planned() -> None:
+    before, after = (f("apply-quantization") for f in (stages("tiny").before, stages("tiny").after))
+    for op in all_of(after, plan.DecisionOp):
+        if op.what.data == "kv":
+            op.properties["value"] = StringAttr("f16")
+    message = refusal(before, after, PASSES["apply-quantization"]()())
+    assert message == "@kv is stored as f32, f32, the plan says f16"
+
+
 # === Programs ===
 
 
@@ -249,6 +267,14 @@ def _slot(module: ModuleOp) -> None:
     place(module, "decode_o").properties["offset"] = place(module, "decode_x").properties["offset"]
 
 
+def _two_logits(module: ModuleOp) -> None:
+    """The logits of one entry at the end of the arena, which grows for them."""
+    size = program(module).arena
+    assert size is not None
+    place(module, "prefill_logits").properties["offset"] = size
+    program(module).properties["arena"] = IntegerAttr(size.value.data + (1 << 20), i64)
+
+
 def _crooked(module: ModuleOp) -> None:
     _moved(module, "decode_up", "offset", 1 << 20)
     _moved(module, "decode_up", "offset", 4)
@@ -261,6 +287,12 @@ def _idle(module: ModuleOp) -> None:
     assert block is not None
     barrier = engine.BarrierOp.create()
     block.insert_op_before(barrier, add)
+
+
+def _features(module: ModuleOp) -> None:
+    runtime = next(op for op in program(module).body.block.ops if op.name == "engine.runtime")
+    features = list(runtime.properties["features"])  # type: ignore[call-overload]
+    runtime.properties["features"] = ArrayAttr(features[::-1])
 
 
 def _arena(module: ModuleOp) -> None:
@@ -281,6 +313,7 @@ PROGRAMS = [
     ("tiny", "schedule", _vector_for_table, "@decode cannot be run: "),
     ("tiny", "schedule", _lost_barrier, "no barrier parts two calls: part 0 of @decode_"),
     ("tiny", "schedule", _idle, "before @decode_rope waits for nothing"),
+    ("tiny", "schedule", _features, "features are ['sampling.top_p'"),
     ("tiny", "schedule", _pack, "engine.pack @attn_k: the packs before it end at"),
     ("tiny", "schedule", _streams, "engine.pack @attn_k: a layer of it takes"),
     ("tiny", "schedule", _slab, "engine.state @kv: 64 positions are"),
@@ -289,6 +322,7 @@ PROGRAMS = [
     ("tiny", "schedule", _narrow, "@prefill_add is called for tokens 5 to 64, which it is not"),
     ("tiny", "plan-memory", _slot, "shares bytes with"),
     ("tiny", "plan-memory", _crooked, "@decode_up ends past the arena"),
+    ("tiny", "plan-memory", _two_logits, "the entries' logits have no one place"),
     ("tiny", "plan-memory", _arena, "the buffers end at"),
 ]
 
@@ -327,3 +361,16 @@ def test_a_module_that_has_no_small_twin_is_run_as_it_is(
         validate(before, after, Done())
     assert "infer.rope" in caught.value.diagnostics[0].message
     assert any("no small twin" in note.message for note in caught.value.diagnostics[0].notes)
+
+
+def test_entries_that_are_not_the_rules() -> None:
+    before, whole = stages("tiny").before("specialize-entries"), PASSES["specialize-entries"]
+    after = before.clone()
+    SpecializeEntries(entries="step 1..64").apply(stages("tiny").ctx, after)
+    assert refusal(before, after, whole()()) == "entries end at [64], the rule says [4, 64]"
+    # An option and a plan may say so.
+    assert validate(before, after, SpecializeEntries(entries="step 1..64")).calls
+    for op in all_of(after, plan.DecisionOp):
+        if op.what.data == "entries":
+            op.properties["by"] = StringAttr("user")
+    assert validate(before, after, whole()()).calls
