@@ -27,13 +27,15 @@ from metainfer.passes.imports import parse_fragment
 from metainfer.passes.instruments.base import Step
 from metainfer.passes.pins import view_of
 from metainfer.passes.specialize_entries import SpecializeEntries, ranges_of
+from metainfer.verify.engine.slots import extents_of
+from metainfer.verify.engine.steps import entries_of
 
 Member = tuple[str, tuple[str, ...]]
 """An op's name, and the slots of the weights that it takes."""
 
 
 def omissions(step: Step) -> Iterator[Diagnostic]:
-    """Fusions that were left out, other entries than the rule's, barriers that wait for nothing."""
+    """What the pass of this step left out or wasted, or did otherwise than plan and rule say."""
     if step.name == "fuse" and isinstance(step.one, Fuse) and step.one.rules is None:
         if not rewrites_of(step.ctx).exhausted:
             yield from _unfused(step.module, step.ctx)
@@ -41,6 +43,8 @@ def omissions(step: Step) -> Iterator[Diagnostic]:
         yield from _other_boxes(step.module, step.ctx)
     elif isinstance(step.one, ApplyQuantization) and step.one.kv is None:
         yield from _other_states(step.module)
+    elif step.name == "plan-memory":
+        yield from _unused(step.module)
     elif step.name == "resolve-model":
         yield from _other_fields(step.module)
     elif step.name == "schedule":
@@ -148,6 +152,21 @@ def _other_boxes(module: ModuleOp, ctx: Context) -> Iterator[Diagnostic]:
     wanted = [end for end in ends if end < most] + [most]
     if sorted(last for _, last in found) != wanted:
         yield Diagnostic(f"entries end at {[last for _, last in found]}, the rule says {wanted}")
+
+
+# === Memory ===
+
+
+def _unused(module: ModuleOp) -> Iterator[Diagnostic]:
+    """Bytes of the arena that are no buffer's."""
+    for program in all_of(module, engine.ProgramOp):
+        extents = [e for entry in entries_of(program) for e in extents_of(program, entry).values()]
+        at = 0
+        for start, end in sorted(extents):
+            if start > at:
+                message = f"bytes {at} to {start} of the arena are unused"
+                yield Diagnostic(message, place_of(program))
+            at = max(at, end)
 
 
 # === The runtime ===

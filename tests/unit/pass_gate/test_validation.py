@@ -275,6 +275,14 @@ def _two_logits(module: ModuleOp) -> None:
     program(module).properties["arena"] = IntegerAttr(size.value.data + (1 << 20), i64)
 
 
+def _wasteful(module: ModuleOp) -> None:
+    """A cache line between everything and the start of the arena."""
+    for op in program(module).body.block.ops:
+        if isinstance(op, engine.BufferOp):
+            _moved(module, op.sym_name.data, "offset", 64)
+    _arena(module)
+
+
 def _crooked(module: ModuleOp) -> None:
     _moved(module, "decode_up", "offset", 1 << 20)
     _moved(module, "decode_up", "offset", 4)
@@ -323,6 +331,7 @@ PROGRAMS = [
     ("tiny", "plan-memory", _slot, "shares bytes with"),
     ("tiny", "plan-memory", _crooked, "@decode_up ends past the arena"),
     ("tiny", "plan-memory", _two_logits, "the entries' logits have no one place"),
+    ("tiny", "plan-memory", _wasteful, "bytes 0 to 64 of the arena are unused"),
     ("tiny", "plan-memory", _arena, "the buffers end at"),
 ]
 
