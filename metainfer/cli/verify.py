@@ -10,6 +10,7 @@ import typer
 from metainfer.cli.boundary import DONE, guarded
 from metainfer.cli.progress import progress_of
 from metainfer.ir.diagnostics import error
+from metainfer.reports import Report
 
 Mutation = Annotated[
     bool,
@@ -51,7 +52,7 @@ def register(app: typer.Typer) -> None:
     app.command("verify")(verify_command)
 
 
-def _report(kernels: int, passes: int, seeds: int, report: Any) -> dict[str, Any]:
+def _report(kernels: int, passes: int, seeds: int, report: Report) -> dict[str, Any]:
     from metainfer.codegen.c.toolchain import find_compiler
     from metainfer.driver.mutation.passes import pass_report
     from metainfer.knowledge.base import Knowledge

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,9 +29,8 @@ from metainfer.models.checkpoint import located
 from metainfer.models.template import chat_template
 from metainfer.models.tensors import Checkpoint
 from metainfer.models.tokenizer import tokenizer_facts, tokenizer_json
+from metainfer.reports import Report
 from metainfer.sealed import digest_beside
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from metainfer.ir.dialects import engine, infer
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.models.tensors import Checkpoint
 from metainfer.passes.sizes import weight_format
+from metainfer.reports import Report
 from metainfer.sealed import is_whole, seal
 
 Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in all."""
-Notice = Callable[[str], None]
 
 
 def weights_id(program: engine.ProgramOp, module: ModuleOp, digest: str) -> str:
@@ -39,7 +39,7 @@ def packed_file(
     model: Checkpoint,
     identity: str,
     progress: Progress | None = None,
-    notice: Notice | None = None,
+    notice: Report | None = None,
 ) -> Path:
     """The packed weights in the cache, written now if they are not there whole.
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 from metainfer.driver.built import Built
 from metainfer.driver.prompts import PROMPTS, Prompt
 from metainfer.driver.reference import Reference
-from metainfer.driver.session import compiler_context, quiet
+from metainfer.driver.session import compiler_context
 from metainfer.ir.diagnostics import error
+from metainfer.reports import quiet
 
 if TYPE_CHECKING:
     import numpy as np

@@ -38,11 +38,10 @@ from metainfer.passes.manager import STAGE, run_passes, stage_of
 from metainfer.passes.pipelines import DEFAULT, PASSES
 from metainfer.passes.resolve_model import model_path, open_model
 from metainfer.passes.settle import warnings_of
+from metainfer.reports import Report
 from metainfer.spec.view import SpecView
 
 __all__ = ["CompileOptions", "compile_spec", "read_module", "remaining_passes"]
-
-Report = Callable[[str], None]
 
 
 def to_stderr(warning: Diagnostic) -> None:

@@ -17,8 +17,9 @@ from metainfer.driver.agreement import CACHE_BYTES, Agreement, Position, judged,
 from metainfer.driver.built import Built
 from metainfer.driver.prompts import Prompt
 from metainfer.driver.reference import Reference
-from metainfer.driver.session import compiler_context, quiet
+from metainfer.driver.session import compiler_context
 from metainfer.ir.diagnostics import error
+from metainfer.reports import quiet
 
 if TYPE_CHECKING:
     import numpy as np

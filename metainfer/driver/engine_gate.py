@@ -14,7 +14,8 @@ from metainfer.codegen.c.debug import CallTracer
 from metainfer.codegen.engine import program_of
 from metainfer.driver.built import Built, set_hook
 from metainfer.driver.prompts import PROMPTS
-from metainfer.driver.session import compiler_context, quiet
+from metainfer.driver.session import compiler_context
+from metainfer.reports import quiet
 
 TRACED_PROMPT, TRACED_STEPS = 24, 2
 """Tokens of the prompt that is traced, and steps after it: both entries take part."""

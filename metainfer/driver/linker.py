@@ -22,19 +22,15 @@ from metainfer.knowledge.base import Knowledge
 from metainfer.knowledge.isa import host_features, isa_of
 from metainfer.passes.fill_kernels import write_keys
 from metainfer.passes.outline_kernels import meaning_text
+from metainfer.reports import Report, quiet
 from metainfer.verify.evidence import EvidenceStore, Origin
 from metainfer.verify.gate import KernelGate
 from metainfer.verify.sandbox.objects import refused_objects
 from metainfer.verify.sandbox.policy import refused_bodies
 from metainfer.verify.verdict import Verdict
 
-Report = Callable[[str], None]
 EVIDENCE = "evidence"
 """Folder of the cache that holds the store."""
-
-
-def _silent(message: str) -> None:
-    """Nobody is told."""
 
 
 @dataclass
@@ -47,7 +43,7 @@ class Linker:
     knowledge: Knowledge
     _compiler: Callable[[], Compiler]
     report: Report
-    warn: Report = field(default=_silent)
+    warn: Report = field(default=quiet)
     strict: bool = False
 
     @property

@@ -10,12 +10,17 @@ from metainfer.verify.engine.races import check_races
 from metainfer.verify.engine.slots import check_slots
 
 
-class CheckProgram(Check):
+def check_program(module: ModuleOp) -> None:
     """Once there is a program: its barriers suffice, and no slot is overwritten too early."""
+    check_races(module)
+    check_slots(module)
+
+
+class CheckProgram(Check):
+    """`check_program` after every pass."""
 
     def input(self, module: ModuleOp, ctx: Context) -> None:
-        check_races(module)
-        check_slots(module)
+        check_program(module)
 
     def check(self, step: Step) -> None:
-        self.input(step.module, step.ctx)
+        check_program(step.module)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from metainfer.passes.context import CompilerContext
-
-
-def quiet(message: str) -> None:
-    """Progress that nobody reads."""
+from metainfer.reports import Report, quiet
 
 
 def compiler_context(
     ckb: Path | None = None,
     cc: str | None = None,
-    report: Callable[[str], None] = quiet,
-    warn: Callable[[str], None] = quiet,
+    report: Report = quiet,
+    warn: Report = quiet,
     strict: bool = False,
 ) -> CompilerContext:
     """The context that `metainfer` and `metainfer-opt` compile in.

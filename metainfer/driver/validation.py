@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from metainfer.driver.equivalence import compare_modules, paired
+from metainfer.driver.program_check import check_program
 from metainfer.driver.validate.policy import omissions
 from metainfer.driver.validate.storage import storage_findings
 from metainfer.driver.validate.structure import findings
@@ -73,12 +74,8 @@ class Validate(Check):
 
 def _places(module: ModuleOp) -> list[Diagnostic]:
     """What is wrong with a program's barriers, slots, packs and slabs."""
-    from metainfer.verify.engine.races import check_races
-    from metainfer.verify.engine.slots import check_slots
-
-    for check in (check_races, check_slots):
-        try:
-            check(module)
-        except DiagnosticError as problem:
-            return list(problem.diagnostics)
+    try:
+        check_program(module)
+    except DiagnosticError as problem:
+        return list(problem.diagnostics)
     return list(storage_findings(module))

@@ -22,6 +22,7 @@ from metainfer.interp.attention import attend_bound
 from metainfer.interp.decode import Roundings
 from metainfer.interp.matrix import Matrix, chunks
 from metainfer.interp.numerics import Array, Bounded, Ints, Numerics
+from metainfer.interp.rules import Rules
 
 
 def linear(x: Bounded, w: Matrix, rows: Ints | None, numerics: Numerics) -> Array:
@@ -114,9 +115,6 @@ def gated_act(gate: Bounded, up: Bounded, act: ops.Gate, numerics: Numerics) -> 
     return inherited + units * (f + moved) * up_reached + underflow
 
 
-attend = attend_bound
-
-
 def scale(x: Bounded, factor: float, numerics: Numerics) -> Array:
     """`|factor| B_x + u |y|`, and one unit more for the rounding of the factor itself."""
     inherited = abs(factor) * x.bound
@@ -141,3 +139,6 @@ def _f16(x: Bounded) -> Array:
 
 
 _STORED: dict[str, Callable[[Bounded], Array]] = {"f32": lambda x: x.bound, "f16": _f16}
+
+RULES = Rules(linear, decoded, rms_norm, rope, gated_act, scale, add, attend_bound, stored)
+"""Bounds that hold for any values."""

@@ -17,6 +17,7 @@ from metainfer.interp.attention import Heads
 from metainfer.interp.batch import Batch
 from metainfer.interp.matrix import Matrix, chunks
 from metainfer.interp.numerics import Array, Bounded, Ints, Numerics, quantum
+from metainfer.interp.rules import Rules
 from metainfer.interp.state import State
 
 
@@ -97,3 +98,7 @@ def _none_off(bound: Array) -> NDArray[np.bool_]:
 
 def _bound(exact: NDArray[np.bool_]) -> Array:
     return np.where(exact, 0.0, np.inf)
+
+
+RULES = Rules(linear, decoded, rms_norm, rope, gated_act, scale, add, attend, stored)
+"""Where nothing is rounded."""

@@ -14,8 +14,9 @@ from xdsl.ir import Attribute
 from metainfer.interp import bounds
 from metainfer.interp.batch import Batch
 from metainfer.interp.matrix import DenseMatrix, QuantMatrix
-from metainfer.interp.meaning import Rules, Value
+from metainfer.interp.meaning import Value
 from metainfer.interp.numerics import F32, Bounded, Ints, Numerics
+from metainfer.interp.rules import Rules
 from metainfer.interp.run import Interpreter
 from metainfer.interp.state import Slots, State
 from metainfer.ir.dialects.kernel import FuncOp
@@ -42,7 +43,7 @@ def evaluate(
     rows: Sequence[int] | None = None,
     *,
     numerics: Numerics = F32,
-    rules: Rules = bounds,
+    rules: Rules = bounds.RULES,
 ) -> Evaluation:
     """The results of `kernel` on `inputs`, by argument and result name; inputs are left unchanged.
 

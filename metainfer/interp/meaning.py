@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -18,6 +18,7 @@ from metainfer.interp.attention import Heads, attend
 from metainfer.interp.batch import Batch
 from metainfer.interp.matrix import DenseMatrix, Matrix, QuantMatrix
 from metainfer.interp.numerics import Array, Bounded, Ints, Numerics, bound_of, value_of
+from metainfer.interp.rules import Rules
 from metainfer.interp.state import State
 from metainfer.ir.dialects import infer
 from metainfer.ir.dialects.infer import Elementwise, StateOp, StateType
@@ -25,30 +26,6 @@ from metainfer.ir.dialects.infer import Elementwise, StateOp, StateType
 Real: TypeAlias = Array | Bounded
 Value: TypeAlias = Array | Bounded | QuantMatrix | DenseMatrix | Batch | State
 """What an SSA value stands for."""
-
-
-class Rules(Protocol):
-    """How far an op's result may be off, from its operands: the module `bounds`, or `exactness`."""
-
-    def linear(self, x: Bounded, w: Matrix, rows: Ints | None, numerics: Numerics) -> Array: ...
-    def decoded(self, w: Matrix, rows: Ints, numerics: Numerics) -> Array: ...
-    def add(self, a: Bounded, b: Bounded, numerics: Numerics) -> Array: ...
-    def scale(self, x: Bounded, factor: float, numerics: Numerics) -> Array: ...
-    def rope(
-        self, x: Bounded, pos: Ints, head_dim: int, theta: float, pairing: str, numerics: Numerics
-    ) -> Array: ...
-    def stored(self, x: Bounded, element: str) -> Array: ...
-    def rms_norm(self, x: Bounded, w: Bounded, eps: float, numerics: Numerics) -> Array: ...
-    def gated_act(self, gate: Bounded, up: Bounded, act: ops.Gate, numerics: Numerics) -> Array: ...
-    def attend(
-        self,
-        q: Bounded,
-        state: State,
-        layer: int | None,
-        batch: Batch,
-        heads: Heads,
-        numerics: Numerics,
-    ) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -61,7 +38,7 @@ class Scope:
     """The layer whose weights and state slab are meant."""
     state_type: Callable[[str], StateOp]
     """The definition of a state symbol."""
-    rules: Rules = bounds
+    rules: Rules = bounds.RULES
     """Where bounds come from."""
     rows: Ints | None = None
     """Which columns of a kernel's linear results are wanted; None: all."""

@@ -8,17 +8,15 @@ only: roundings of equal terms are not independent, and a correct sum of them ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metainfer.interp import bounds, ops
-from metainfer.interp.attention import Heads
-from metainfer.interp.batch import Batch
-from metainfer.interp.matrix import Matrix, Rows
+from metainfer.interp import bounds
+from metainfer.interp.matrix import CHUNK, Matrix, Rows
 from metainfer.interp.numerics import Array, Bounded, Ints, Numerics
-from metainfer.interp.state import State
+from metainfer.interp.rules import Rules
 
 LANES = (1, 2, 4, 8, 16, 32)
 """Orders of summation: lane l adds the terms k = l mod L; kernels.md §3.2."""
@@ -28,8 +26,11 @@ FALSE_ALARM = 1e-9
 """Probability that one evaluation refuses a correct result, if roundings are independent."""
 
 
-@dataclass(frozen=True)
-class Precision:
+MOST = 1 << 21
+"""Products of a token that are summed up; rows beyond keep their linear bound."""
+
+
+def precise(random: Sequence[int]) -> Rules:
     """The rules of `bounds`, but for products of the rows `random` of a linear's argument.
 
     A sum rounds each partial sum s by a number spread evenly over at most `u |s|` to either side,
@@ -41,64 +42,29 @@ class Precision:
     sums are those of the worst order of `LANES`, of all terms and of each kind (`d*q*x`, `m*x`).
     """
 
-    random: Sequence[int]
-    most: int = 1 << 21
-    """Products that are summed up; what is beyond keeps its linear bound."""
-
-    def linear(self, x: Bounded, w: Matrix, rows: Ints | None, numerics: Numerics) -> Array:
+    def linear(x: Bounded, w: Matrix, rows: Ints | None, numerics: Numerics) -> Array:
         bound = bounds.linear(x, w, rows, numerics)
-        chance = FALSE_ALARM / max(1, len(self.random) * w.rows)
-        for token in self.random:
+        chance = FALSE_ALARM / max(1, len(random) * w.rows)
+        for token in random:
             if token >= len(x.value) or x.bound[token].any():
                 continue
             (used,) = np.nonzero(x.value[token])
             if used.size == 0:
                 continue
-            for part in self._parts(w, rows, used.size):
+            for part in _parts(w, rows, used.size):
                 tight = _tight(x.value[token, used], w, part, used, chance, numerics)
                 bound[token, part] = np.fmin(bound[token, part], tight)
         return bound
 
-    def _parts(self, w: Matrix, rows: Ints | None, terms: int) -> list[Rows]:
-        """Output rows to bound tightly, spread over all that are wanted."""
-        wanted = np.arange(w.rows) if rows is None else np.asarray(rows)
-        kept = wanted[:: max(1, -(-wanted.size * terms // self.most))]
-        step = max(1, (1 << 19) // w.cols)
-        return [kept[i : i + step] for i in range(0, len(kept), step)]
+    return replace(bounds.RULES, linear=linear)
 
-    def decoded(self, w: Matrix, rows: Ints, numerics: Numerics) -> Array:
-        return bounds.decoded(w, rows, numerics)
 
-    def add(self, a: Bounded, b: Bounded, numerics: Numerics) -> Array:
-        return bounds.add(a, b, numerics)
-
-    def scale(self, x: Bounded, factor: float, numerics: Numerics) -> Array:
-        return bounds.scale(x, factor, numerics)
-
-    def rope(
-        self, x: Bounded, pos: Ints, head_dim: int, theta: float, pairing: str, numerics: Numerics
-    ) -> Array:
-        return bounds.rope(x, pos, head_dim, theta, pairing, numerics)
-
-    def stored(self, x: Bounded, element: str) -> Array:
-        return bounds.stored(x, element)
-
-    def rms_norm(self, x: Bounded, w: Bounded, eps: float, numerics: Numerics) -> Array:
-        return bounds.rms_norm(x, w, eps, numerics)
-
-    def gated_act(self, gate: Bounded, up: Bounded, act: ops.Gate, numerics: Numerics) -> Array:
-        return bounds.gated_act(gate, up, act, numerics)
-
-    def attend(
-        self,
-        q: Bounded,
-        state: State,
-        layer: int | None,
-        batch: Batch,
-        heads: Heads,
-        numerics: Numerics,
-    ) -> Array:
-        return bounds.attend(q, state, layer, batch, heads, numerics)
+def _parts(w: Matrix, rows: Ints | None, terms: int) -> list[Rows]:
+    """Output rows to bound tightly, spread over all that are wanted."""
+    wanted = np.arange(w.rows) if rows is None else np.asarray(rows)
+    kept = wanted[:: max(1, -(-wanted.size * terms // MOST))]
+    step = max(1, CHUNK // w.cols)
+    return [kept[i : i + step] for i in range(0, len(kept), step)]
 
 
 def _tight(

@@ -61,7 +61,7 @@ class Interpreter:
             None if mode == "value" else numerics,
             layer=None,
             state_type=lambda name: self.find(name, infer.StateOp),
-            rules=exactness if mode == "exact" else bounds,
+            rules=exactness.RULES if mode == "exact" else bounds.RULES,
         )
 
     def run(self, function: str, *args: Value, layer: int | None = None) -> tuple[Value, ...]:

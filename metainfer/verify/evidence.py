@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
+from metainfer.reports import Report, quiet
 from metainfer.verify.verdict import Verdict
 from metainfer.verify.version import VERIFIER
 
@@ -68,10 +69,6 @@ class Found:
     ignored: str | None = None
 
 
-def _silent(message: str) -> None:
-    """Nobody is told."""
-
-
 class EvidenceStore:
     """The rows of `directory`, one for each kernel key and verifier version.
 
@@ -83,7 +80,7 @@ class EvidenceStore:
         self,
         directory: Path,
         origins: Mapping[str, Origin] | None = None,
-        warn: Callable[[str], None] = _silent,
+        warn: Report = quiet,
     ) -> None:
         self.path = directory / FILE
         self._origins, self._warn = origins or {}, warn

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from metainfer.ir.diagnostics import DiagnosticError
 from metainfer.ir.dialects import kernel
+from metainfer.reports import Report
 from metainfer.verify.binding import bind
 from metainfer.verify.cases import FULL_SIZE, Case, Facts, plan_cases
 from metainfer.verify.driver import Child
@@ -19,10 +20,10 @@ from metainfer.verify.execution import POISONS, execute
 from metainfer.verify.faults import InfraError, KernelFault
 from metainfer.verify.inputs import InputMaker, Inputs
 from metainfer.verify.reference import compare_case
-from metainfer.verify.static.check import check_accesses
+from metainfer.verify.static.check import check_kernels
+from metainfer.verify.static.values import Finding
 from metainfer.verify.verdict import Failure, Verdict
 
-Report = Callable[[str], None]
 SHARED = 3
 """Parts of a run of the sanitized build."""
 
@@ -69,8 +70,11 @@ class KernelGate:
             else:
                 pending.append(func)
         checked = sanitized() if sanitized is not None and pending else None
+        unproven = _unproven(pending, module)
+        named = {f.sym_name.data: f for f in pending}
         jobs = [
-            _Job(f, module, library, keys[f.sym_name.data], self._timeout, checked) for f in pending
+            _Job(f, module, library, keys[n], self._timeout, unproven[n], checked)
+            for n, f in named.items()
         ]
         pool = ThreadPoolExecutor(self._workers)
         try:
@@ -101,7 +105,14 @@ def verify_kernel(
 
     `cases` replace those that the kernel's own ranges and ops ask for.
     """
-    return _Job(func, module, library, key, timeout, sanitized, cases).verdict()
+    unproven = _unproven([func], module)[func.sym_name.data]
+    return _Job(func, module, library, key, timeout, unproven, sanitized, cases).verdict()
+
+
+def _unproven(kernels: Sequence[kernel.FuncOp], module: ModuleOp) -> dict[str, Sequence[Finding]]:
+    """The cheapest stage: what is not proven of the text of each kernel that has one."""
+    nothing: dict[str, Sequence[Finding]] = {f.sym_name.data: () for f in kernels}
+    return nothing | check_kernels([f for f in kernels if f.body is not None], module)
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,7 @@ class _Job:
     library: Path
     key: str
     timeout: float
+    unproven: Sequence[Finding]
     sanitized: Path | None
     cases: Sequence[Case] | None = None
 
@@ -124,7 +136,8 @@ class _Job:
         """Run all cases; the first fault ends it."""
         trial = _Trial(self)
         try:
-            self._prove_accesses()
+            if self.unproven:
+                raise KernelFault("static", str(self.unproven[0]))
             cases = self.cases or plan_cases(Facts.of(self.func, self.module))
             with Child(self.library, self.name, self.timeout) as child:
                 for case in cases:
@@ -142,14 +155,6 @@ class _Job:
         if trial.marginal is not None:
             return Verdict("marginal", "bound", trial.worst, trial.done, trial.marginal)
         return Verdict("verified", "complete", trial.worst, trial.done, None)
-
-    def _prove_accesses(self) -> None:
-        """The cheapest stage: raises `KernelFault` where the text itself is not proven safe."""
-        if self.func.body is None:
-            return
-        for finding in check_accesses(self.func, self.module):
-            where = f"line {finding.line}: {finding.text}"
-            raise KernelFault("static", f"{where}: {finding.why}")
 
 
 class _Trial:

@@ -13,9 +13,9 @@ from metainfer.codegen.c.abi import signature
 from metainfer.interp import exactness
 from metainfer.interp.kernel import Input, evaluate
 from metainfer.interp.matrix import QuantMatrix
-from metainfer.interp.meaning import Rules
 from metainfer.interp.numerics import Bounded
-from metainfer.interp.precision import Precision
+from metainfer.interp.precision import precise
+from metainfer.interp.rules import Rules
 from metainfer.interp.state import Slots
 from metainfer.ir.dialects import kernel
 from metainfer.verify.binding import keys_of, output_shape, slab_shape, values_of
@@ -46,7 +46,7 @@ def compare_case(
     """Worst error over bound of all results of a case; raises `KernelFault` where it is too far."""
     rows = _sampled_rows(inputs, case, key)
     wanted = None if rows is None else rows.tolist()
-    rules: Rules = exactness if case.exact else Precision(_random_rows(inputs))
+    rules: Rules = exactness.RULES if case.exact else precise(_random_rows(inputs))
     results = evaluate(func, module, given(func, inputs), wanted, rules=rules)
     exact = case.exact
     worst = 0.0

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from metainfer.files import cache_dir
 from metainfer.ir.diagnostics import Note, error
+from metainfer.reports import Report, quiet
 from metainfer.sealed import is_whole, write_sealed
 
 FLAGS = (
@@ -26,16 +27,12 @@ FLAGS = (
 LINK = ("-shared", "-pthread", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
 
 
-def _silent(message: str) -> None:
-    """Nobody is told."""
-
-
 @dataclass(frozen=True)
 class Compiler:
     """A C compiler by its command; `notice` is told of a kept file that is damaged."""
 
     command: tuple[str, ...]
-    notice: Callable[[str], None] = field(default=_silent, compare=False)
+    notice: Report = field(default=quiet, compare=False)
 
     @cached_property
     def identity(self) -> str:

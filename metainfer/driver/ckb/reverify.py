@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from metainfer.knowledge.contracts import Quant
 from metainfer.passes.context import CompilerContext
 from metainfer.passes.fill_kernels import FillKernels
 from metainfer.passes.imports import import_format, import_layout, import_path
+from metainfer.reports import Report
 
 KERNELS = """
 kernel.func @linear(%x_in: tensor<?x512xf32, #infer.dims<tokens, _>>, %w_in: W) -> \
@@ -55,9 +56,7 @@ class Result:
         return asdict(self)
 
 
-def verify(
-    ckb: Path | None, cc: str | None, only: str | None, report: Callable[[str], None]
-) -> list[Result]:
+def verify(ckb: Path | None, cc: str | None, only: str | None, report: Report) -> list[Result]:
     """Verify the kernels of every format contract, or of the `only` one, in an empty cache."""
     found = []
     with _empty_cache():

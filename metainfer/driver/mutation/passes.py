@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -25,6 +25,7 @@ from metainfer.driver.mutation.mutant import Mutant
 from metainfer.driver.mutation.source_operators import source_mutants
 from metainfer.driver.mutation.trial import SAME, SURVIVED, Verdict, try_mutant
 from metainfer.ir.diagnostics import error
+from metainfer.reports import Report, quiet
 
 if TYPE_CHECKING:
     from metainfer.driver.mutation.executed import Lines, Runs
@@ -53,11 +54,6 @@ CONTRACTS = ("family", "weight_map", "quant", "fusion", "layout")
 The numbers of a `perf_rule` and the words of a `numeric_path` are choices: others are as right.
 """
 CRASHES = ("crash", "import", "lost")
-Progress = Callable[[str], None]
-
-
-def quiet(message: str) -> None:
-    """Progress that nobody reads."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +195,7 @@ def sampled(mutants: Sequence[Mutant], count: int, random: Random) -> list[Mutan
 
 
 def put_to_the_gates(
-    bench: Bench, count: int = COUNT, workers: int = 2, report: Progress = quiet
+    bench: Bench, count: int = COUNT, workers: int = 2, report: Report = quiet
 ) -> PassReport:
     """The outcomes of `count` mutants that change some module of some subject.
 
@@ -236,7 +232,7 @@ def _round(bench: Bench, mutants: Sequence[Mutant], workers: int) -> list[Outcom
     return [Outcome(m, Verdict(**(answers[m] or lost))) for m in mutants]
 
 
-def pass_report(count: int = COUNT, report: Progress = quiet) -> dict[str, Any]:
+def pass_report(count: int = COUNT, report: Report = quiet) -> dict[str, Any]:
     """The report as JSON, on subjects that this checkout's tests make."""
     with tempfile.TemporaryDirectory(prefix="metainfer-subjects-") as folder:
         report("making the models of the tests")

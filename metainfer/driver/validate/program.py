@@ -6,7 +6,6 @@ buffer is its name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,12 +22,13 @@ from metainfer.ir.diagnostics import error
 from metainfer.ir.dialects import engine, infer, kernel
 from metainfer.ir.symbols import all_of, lookup
 from metainfer.ir.text import place_of
+from metainfer.verify.engine.steps import entries_of, programs_of, steps_of
 
 
 def entries(module: ModuleOp) -> dict[str, engine.EntryOp]:
     """The entries of a module's program by name; none where it has no program."""
-    ops = [op for program in all_of(module, engine.ProgramOp) for op in program.body.block.ops]
-    return {op.sym_name.data: op for op in ops if isinstance(op, engine.EntryOp)}
+    found = [entry for program in programs_of(module) for entry in entries_of(program)]
+    return {entry.sym_name.data: entry for entry in found}
 
 
 @dataclass
@@ -46,27 +46,12 @@ class ProgramRun:
     def run(self, entry: engine.EntryOp) -> Value:
         """The logits; DiagnosticError for a buffer that is read before it is written."""
         with np.errstate(over="ignore", invalid="ignore"):
-            self._ops(entry, entry, None)
+            program = entry.parent_op()
+            assert isinstance(program, engine.ProgramOp)
+            for step in steps_of(program, entry):
+                if isinstance(step.op, engine.CallOp):
+                    self._call(step.op, step.layer)
         return self._read(entry.logits, None, entry)
-
-    def _ops(
-        self, body: engine.EntryOp | engine.BlockOp, entry: engine.EntryOp, layer: int | None
-    ) -> None:
-        for op in body.body.block.ops:
-            if isinstance(op, engine.CallOp):
-                self._call(op, layer)
-            elif isinstance(op, engine.LayersOp):
-                blocks = self._blocks(entry)
-                for name, first, last in op.schedule.steps():
-                    for number in range(first, last + 1):
-                        self._ops(blocks[name], entry, number)
-
-    @staticmethod
-    def _blocks(entry: engine.EntryOp) -> Mapping[str, engine.BlockOp]:
-        program = entry.parent_op()
-        assert isinstance(program, engine.ProgramOp)
-        ops = program.body.block.ops
-        return {op.sym_name.data: op for op in ops if isinstance(op, engine.BlockOp)}
 
     def _call(self, call: engine.CallOp, layer: int | None) -> None:
         callee = lookup(self.module, call.callee.root_reference.data, kernel.FuncOp)

@@ -57,11 +57,6 @@ def twins_of(left: ModuleOp, right: ModuleOp) -> Twins:
     return Twins(*pair)
 
 
-def twin_of(module: ModuleOp) -> Twins:
-    """The twin of one module, as `left` and as `right`."""
-    return twins_of(module, module)
-
-
 def _small(pair: tuple[ModuleOp, ModuleOp]) -> Mapping[Axis, int]:
     sizes = Sizes()
     for module in pair:

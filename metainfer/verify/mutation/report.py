@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -16,6 +16,8 @@ import numpy as np
 
 from metainfer.codegen.c.toolchain import Compiler
 from metainfer.knowledge.base import Knowledge
+from metainfer.reports import Report as Say
+from metainfer.reports import quiet
 from metainfer.verify.mutation.operators import Mutation, mutations
 from metainfer.verify.mutation.subjects import Subject, subjects
 from metainfer.verify.mutation.trial import Bench, Built
@@ -51,11 +53,6 @@ class Size:
 
 Site = tuple[int, Mutation]
 """A subject's number and a mutation of its body."""
-Tell = Callable[[str], None]
-
-
-def silent(message: str) -> None:
-    """Nobody is told."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ def _shares(outcomes: Sequence[Outcome], by: str) -> dict[str, dict[str, int]]:
     return {name: {"killed": killed[name], "total": totals[name]} for name in sorted(totals)}
 
 
-def mutation_report(setting: Setting, size: Size = Size(), report: Tell = silent) -> Report:
+def mutation_report(setting: Setting, size: Size = Size(), report: Say = quiet) -> Report:
     """Put mutants of all subjects to the gate, then the bodies by hand.
 
     `size.least` mutants in an order drawn once from `SEED`, every subject and every operator in
@@ -147,7 +144,7 @@ def mutation_report(setting: Setting, size: Size = Size(), report: Tell = silent
 
 
 def _mutants(
-    pool: ProcessPoolExecutor, found: Report, sites: Sequence[Site], size: Size, report: Tell
+    pool: ProcessPoolExecutor, found: Report, sites: Sequence[Site], size: Size, report: Say
 ) -> None:
     subtle = 0
     for start in range(0, len(sites), ROUND):

@@ -78,22 +78,23 @@ class Built:
     func: kernel.FuncOp
     module: ModuleOp
     code: Path
-    library: Path
+    linked: Path
+    """The shared object with the one kernel."""
     bench: Bench
 
     def verdict(self, key: str) -> Verdict:
         """What the kernel gate says; the sanitized build is made for what passes the rest."""
-        verdict = verify_kernel(self.func, self.module, self.library, key, SECONDS)
+        verdict = verify_kernel(self.func, self.module, self.linked, key, SECONDS)
         if verdict.status != "verified":
             return verdict
         bench = self.bench
         checked = sanitized_library(self.module, bench.compiler, bench.knowledge)
-        return verify_kernel(self.func, self.module, self.library, key, SECONDS, checked)
+        return verify_kernel(self.func, self.module, self.linked, key, SECONDS, checked)
 
     def alarms(self, key: str, seeds: int) -> Verdict:
         """What the gate says of that many drawn cases."""
         cases = list(islice(drawn_cases(Facts.of(self.func, self.module), key), seeds))
-        return verify_kernel(self.func, self.module, self.library, key, SECONDS, None, cases)
+        return verify_kernel(self.func, self.module, self.linked, key, SECONDS, None, cases)
 
     def is_close(self) -> bool:
         """Whether the usual check accepts it: one regular shape, normal inputs, one part."""
@@ -105,7 +106,7 @@ class Built:
         maker = InputMaker(self.func, self.module, "usual check")
         inputs = maker.make(case)
         try:
-            with Child(self.library, self.func.sym_name.data, SECONDS) as child:
+            with Child(self.linked, self.func.sym_name.data, SECONDS) as child:
                 written = self._run(child, case, maker, [(0, 1)])
         except (KernelFault, InfraError):
             return False
@@ -134,8 +135,8 @@ class Built:
         name, done = self.func.sym_name.data, 0
         try:
             with (
-                Child(self.library, name, SECONDS) as mine,
-                Child(other.library, name, SECONDS) as theirs,
+                Child(self.linked, name, SECONDS) as mine,
+                Child(other.linked, name, SECONDS) as theirs,
             ):
                 for case, calls in _endless(Facts.of(self.func, self.module), key):
                     first = self._run(mine, case, maker, calls)

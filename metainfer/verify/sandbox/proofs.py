@@ -82,11 +82,6 @@ def prove_layers(compiler: Compiler) -> list[Proof]:
     return proofs
 
 
-def sandbox_ok(compiler: Compiler) -> bool:
-    """Whether bodies that we did not write may be tried here: every required layer holds."""
-    return all(proof.ok for proof in prove_layers(compiler) if proof.required)
-
-
 def _text_fails() -> str | None:
     parameters = [CArg("x", "const float *", "tensor", "x"), CArg("y", "float *", "out", "y")]
     allowed = allowed_in("generic")

@@ -13,7 +13,7 @@ from metainfer.interp import bounds
 from metainfer.interp.decode import decode_matrix
 from metainfer.interp.matrix import DenseMatrix, Matrix, QuantMatrix
 from metainfer.interp.numerics import F32, Bounded
-from metainfer.interp.precision import Precision
+from metainfer.interp.precision import precise
 from metainfer.ir.dialects.infer import FormatOp
 from metainfer.ir.symbols import lookup
 
@@ -58,7 +58,7 @@ ORDERS: dict[str, Callable[[F32s], F32s]] = {
 
 def _ratio(x: F32s, w: Matrix, got: F32s) -> float:
     value = w.values(slice(0, w.rows)) @ x.astype(np.float64)
-    bound = Precision([0]).linear(Bounded.exact(x[None].astype(np.float64)), w, None, F32)
+    bound = precise([0]).linear(Bounded.exact(x[None].astype(np.float64)), w, None, F32)
     return float((np.abs(got - value) / bound[0]).max())
 
 
@@ -136,6 +136,6 @@ def test_only_named_rows_whose_input_is_exact_are_tight() -> None:
     off[2] = 1e-6
     given = Bounded(x, off)
     linear = bounds.linear(given, w, None, F32)
-    tight = Precision([0, 2, 7]).linear(given, w, None, F32)
+    tight = precise([0, 2, 7]).linear(given, w, None, F32)
     assert (tight[0] < linear[0]).all()
     assert (tight[1:] == linear[1:]).all()

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
 from metainfer.driver.validate.layers import schedules
-from metainfer.driver.validate.twin import twin_of, twins_of
+from metainfer.driver.validate.twin import twins_of
 from metainfer.ir.dialects import infer, kernel
 from metainfer.ir.dims import sizes
 from metainfer.ir.symbols import all_of, lookup
@@ -22,7 +22,7 @@ STAGES = ("expand-model", "fuse", "outline-kernels", "schedule")
 
 def twin(name: str, stage: str) -> ModuleOp:
     """The twin of a model at a stage, which must be a small one."""
-    twins = twin_of(stages(name).after(stage))
+    twins = twins_of(stages(name).after(stage), stages(name).after(stage))
     assert twins.why_not_small == ""
     return twins.right
 
@@ -119,7 +119,7 @@ def test_twins_of_both_sides_of_a_pass_have_one_set_of_sizes() -> None:
 def test_the_module_is_left_as_it_is() -> None:
     module = stages("tiny").after("outline-kernels")
     text = str(module)
-    twin_of(module)
+    twins_of(module, module)
     assert str(module) == text
 
 
@@ -127,7 +127,7 @@ def test_sizes_that_only_happen_to_be_equal_come_apart() -> None:
     # The queries are as wide as the hidden state here: 6 heads of 16, and 96.
     before = stages("tiny").after("expand-model")
     assert sizes(lookup(before, "attn_q", infer.WeightOp).type) == (96, 96)
-    rows, columns = sizes(lookup(twin_of(before).left, "attn_q", infer.WeightOp).type)
+    rows, columns = sizes(lookup(twins_of(before, before).left, "attn_q", infer.WeightOp).type)
     assert rows != columns
 
 
@@ -147,7 +147,7 @@ def test_an_op_whose_sizes_are_not_known_keeps_the_module_at_its_size() -> None:
         module = parse_module(UNKNOWN, "in.mlir", ctx)
     finally:
         ctx.allow_unregistered = False
-    twins = twin_of(module)
+    twins = twins_of(module, module)
     assert "nothing is known of the sizes of" in twins.why_not_small
     assert str(all_of(twins.left, func.FuncOp)[0]) == str(all_of(module, func.FuncOp)[0])
 
@@ -157,7 +157,7 @@ def test_a_lost_relation_keeps_the_module_at_its_size() -> None:
     function = next(f for f in all_of(module, kernel.FuncOp) if ops_of(f, infer.AttendOp))
     attend = ops_of(function, infer.AttendOp)[0]
     attend.properties["kv_heads"] = attend.q_heads
-    twins = twin_of(module)
+    twins = twins_of(module, module)
     assert twins.why_not_small == "infer.attend: 6 and 2 should be one size"
     kept = [op.type for op in all_of(twins.left, infer.WeightOp)]
     assert kept == [op.type for op in all_of(module, infer.WeightOp)]

@@ -13,7 +13,7 @@ from metainfer.codegen.c.toolchain import find_compiler
 from metainfer.driver import doctor
 from metainfer.verify.sandbox import proofs
 from metainfer.verify.sandbox.layers import Layer
-from metainfer.verify.sandbox.proofs import ACTIONS, OPTIONAL, Proof, prove_layers, sandbox_ok
+from metainfer.verify.sandbox.proofs import ACTIONS, OPTIONAL, Proof, prove_layers
 
 LAYERS = {"text", "object", *get_args(Layer)}
 
@@ -53,12 +53,10 @@ def test_a_layer_that_does_not_hold_is_named(
         for p in proved
     ]
     monkeypatch.setattr(doctor, "prove_layers", lambda compiler: broken)
-    monkeypatch.setattr(proofs, "prove_layers", lambda compiler: broken)
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == code
     assert "does not hold" in done.stdout
     assert "a kernel can" in done.stdout
-    assert sandbox_ok(find_compiler()) == (code == 0)
 
 
 def test_an_action_that_goes_through_is_a_broken_layer(monkeypatch: pytest.MonkeyPatch) -> None:
